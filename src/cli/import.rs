@@ -92,7 +92,7 @@ fn read(path: &Path) -> Result<Imported, Failure> {
     let text = text(bytes).ok_or_else(|| {
         Failure::new(
             2,
-            "it is no text in UTF-8 or UTF-16",
+            "it isn't text in UTF-8 or UTF-16",
             "Save the result as UTF-8, and give that file.",
         )
     })?;

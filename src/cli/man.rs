@@ -72,7 +72,7 @@ const FILES: &[(&str, &str)] = &[
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "cryptmark run --at /data",
-        "What AES, Serpent and Twofish cost on the disk of /data.",
+        "The cost of AES, Serpent and Twofish on the disk of /data.",
     ),
     (
         "cryptmark advise --at /data",

@@ -40,7 +40,7 @@ fn files_and_types_of_other_names() {
     const OTHER_SYSTEM: &str = "Open it with the system that made it.";
     const UNPACK: &str = "Unpack it, and name the unpacked file.";
     const RAW: &str = "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI of the export.";
-    const KNOWN: &str = "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
+    const KNOWN: &str = "Otherwise use one of: luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
     let sandbox = sandbox();
     let put = |name: &str, at: usize, bytes: &[u8]| {
         let mut file = vec![0x5a; 1 << 20];

@@ -5,23 +5,23 @@ use crate::{Refuses as _, sandbox, start};
 #[test]
 fn options_that_make_no_sense() {
     sandbox().refuses(&[
-        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Known are luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
+        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Use one of: luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
         ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
         ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
         ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
-        ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Possible are 256, 384, 512 bits."),
+        ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Use one of: 256, 384, 512 bits."),
         ("open noise --type plain --sector-size 8192 --passphrase-file pass", 2, "encryption sectors of 8192 bytes are not possible", "Give a --sector-size of 512, 1024, 2048 or 4096."),
         ("open noise --type plain --offset 2048 --passphrase-file pass", 2, "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
         ("open noise --type plain --size 36028797018963967 --passphrase-file pass", 2, "the data area (18446744073709551104 bytes from 0) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
         ("open noise --type cryptoloop --cipher aes-99999999999999999 --passphrase-file pass", 2, "unknown mode `99999999999999999`", "Known are xts, cbc, lrw, ctr, ecb, adiantum, hctr2."),
-        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Known are util-linux, debian-rmd160 and hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
+        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
         ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
-        ("open luks2 --cipher aes-xts-plain64 --passphrase-file pass", 2, "--cipher has no meaning for a luks2 volume", "Leave it away; it is for plain, cryptoloop, loopaes, tcrypt, veracrypt."),
-        ("open luks1 --offset 8 --passphrase-file pass", 2, "--offset has no meaning for a luks1 volume", "Leave it away; it is for plain, cryptoloop, loopaes."),
-        ("open luks2 --key-derivation util-linux --passphrase-file pass", 2, "--key-derivation has no meaning for a luks2 volume", "Leave it away; it is for cryptoloop."),
-        ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
-        ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Leave it away; it is for luks1, luks2."),
-        ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Leave it away; it is for plain."),
+        ("open luks2 --cipher aes-xts-plain64 --passphrase-file pass", 2, "--cipher has no meaning for a luks2 volume", "Omit it; it is for plain, cryptoloop, loopaes, tcrypt, veracrypt."),
+        ("open luks1 --offset 8 --passphrase-file pass", 2, "--offset has no meaning for a luks1 volume", "Omit it; it is for plain, cryptoloop, loopaes."),
+        ("open luks2 --key-derivation util-linux --passphrase-file pass", 2, "--key-derivation has no meaning for a luks2 volume", "Omit it; it is for cryptoloop."),
+        ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
+        ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
+        ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Omit it; it is for plain."),
         ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no keyslots", "Only LUKS volumes have."),
     ]);
 }
@@ -58,7 +58,7 @@ fn values_that_are_not_possible() {
             "create new --type plain --key-file key --size 1MiB",
             2,
             "--key-file has no meaning for a volume without a header",
-            "Leave it away, or choose another --type.",
+            "Omit it, or choose another --type.",
         ),
         (
             "create new --header new --size 20MiB --passphrase-file pass",
@@ -81,7 +81,7 @@ fn values_that_are_not_possible() {
         (
             "header set luks2",
             2,
-            "nothing is said that shall be set",
+            "no field is named that should be set",
             "Give --label, --subsystem or --uuid.",
         ),
     ]);

@@ -132,7 +132,7 @@ fn secrets_that_do_not_fit() {
             "open noise --type loopaes --key-file key-cut --key-size 24",
             2,
             "aes-cbc-plain64 cannot take a key of 24 bits",
-            "Possible are 128, 192, 256 bits.",
+            "Use one of: 128, 192, 256 bits.",
         ),
         (
             "open noise --type loopaes --passphrase-file pass",

@@ -2,7 +2,7 @@
 //! style rules out, and which lines are too long.
 //!
 //! The README and the pages of docs/ have limits, which fail. Comments and the texts
-//! in the code are counted and shown.
+//! in the code are counted. `target/messages.txt` lists the texts, to be read in one go.
 
 mod code;
 mod pages;
@@ -111,11 +111,13 @@ pub fn run() -> bool {
 
     let mut comments = Count::default();
     let mut texts = Count::default();
+    let mut listed = String::new();
     for path in code::paths(&root) {
         match code::count(&root, &path) {
-            Ok((of_comments, of_texts)) => {
-                comments.add(&of_comments);
-                texts.add(&of_texts);
+            Ok(said) => {
+                comments.add(&said.comments);
+                texts.add(&said.texts);
+                listed.push_str(&said.listed);
             }
             Err(error) => {
                 eprintln!("{}: {error}", path.display());
@@ -127,6 +129,11 @@ pub fn run() -> bool {
     println!("{}", texts.row("help texts and messages"));
     for place in &texts.banned {
         println!("{place}");
+    }
+    let page = root.join("target/messages.txt");
+    match std::fs::write(&page, listed) {
+        Ok(()) => println!("All texts are in {}", page.display()),
+        Err(error) => eprintln!("{}: {error}", page.display()),
     }
     is_within(&pages)
 }

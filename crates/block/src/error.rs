@@ -283,7 +283,7 @@ impl BlockError {
             Self::Mounted { .. } => "Unmount it first, or choose another device.",
             Self::Swap { .. } => "Run swapoff on it first, or choose another device.",
             Self::Holds { .. } => {
-                "All of that would be lost. If nobody needs it, confirm with --yes."
+                "All of that would be lost. If you don't need it, confirm with --yes."
             }
             Self::NotADevice { .. } => {
                 "Name a block device, an ordinary file, or a directory to create a test file in."
@@ -329,7 +329,7 @@ impl BlockError {
             }
             Self::Lost { source } => source.remedy(),
             Self::Tampered { .. } => {
-                "They were damaged or changed by somebody, or never written: write them again from a backup."
+                "They were damaged, changed by another program, or never written. Write them again from a backup."
             }
             Self::Injected { .. } => "Nothing: the fault layer was asked for this.",
             Self::Interrupted => "Run it again to get the whole result.",

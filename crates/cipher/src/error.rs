@@ -178,31 +178,31 @@ impl CipherError {
             Self::UnknownMode { name } => choice(name, Mode::ALL.map(Mode::name)),
             Self::UnknownIv { name } => choice(name, IvGenerator::ALL.map(IvGenerator::name)),
             Self::UnknownHash { name } => choice(name, EssivHash::ALL.map(EssivHash::name)),
-            Self::KeyCount { .. } => format!("Possible are powers of two up to {MOST_KEYS}."),
+            Self::KeyCount { .. } => format!("Use a power of two up to {MOST_KEYS}."),
             Self::LongCascade { longest, .. } => format!("Name at most {longest} ciphers."),
             Self::UnfitMode { possible, .. } if possible.is_empty() => {
                 "No mode is possible: name one cipher with one key.".to_owned()
             }
-            Self::UnfitMode { possible, .. } => format!("Possible are {}.", list(possible)),
-            Self::UnfitIv { possible, .. } => format!("Possible are {}.", list(possible)),
+            Self::UnfitMode { possible, .. } => format!("Use one of: {}.", list(possible)),
+            Self::UnfitIv { possible, .. } => format!("Use one of: {}.", list(possible)),
             Self::UnfitHash { possible, .. } if possible.is_empty() => {
                 "No hash is possible: choose another IV generator.".to_owned()
             }
-            Self::UnfitHash { possible, .. } => format!("Possible are {}.", list(possible)),
+            Self::UnfitHash { possible, .. } => format!("Use one of: {}.", list(possible)),
             Self::SectorSize { possible, .. } => {
                 let bytes = possible.iter().map(|size| size.bytes());
-                format!("Possible are {} bytes.", list(bytes))
+                format!("Use one of: {} bytes.", list(bytes))
             }
             Self::MissingIv { possible, .. } => format!(
                 "Append one of {}.",
                 list(possible.iter().map(|iv| format!("-{iv}")))
             ),
             Self::KeySize { possible_bits, .. } => {
-                format!("Possible are {} bits.", list(possible_bits))
+                format!("Use one of: {} bits.", list(possible_bits))
             }
             Self::UnknownBackend { name } => choice(name, Backend::ALL.map(Backend::name)),
             Self::BackendUnavailable { available, .. } => {
-                format!("Possible are {}.", list(available))
+                format!("Use one of: {}.", list(available))
             }
             Self::Threads { .. } => {
                 "Take fewer cores, or raise the limit on threads (ulimit -u).".to_owned()

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum FleetError {
     /// A URL of a kind that is not known.
-    #[error("{place} is no place for trials")]
+    #[error("{place} isn't a place for trials")]
     NoPlace {
         /// As the user wrote it, without secrets.
         place: String,

@@ -41,7 +41,7 @@ impl std::str::FromStr for Toleration {
         let effects = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
         if key.is_empty() || effect.is_some_and(|effect| !effects.contains(&effect)) {
             return Err(format!(
-                "{text} is no toleration; write KEY, KEY=VALUE or KEY=VALUE:NoSchedule"
+                "{text} isn't a toleration; write KEY, KEY=VALUE or KEY=VALUE:NoSchedule"
             ));
         }
         Ok(Self {

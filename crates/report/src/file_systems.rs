@@ -17,7 +17,7 @@ pub(crate) fn is_fs(run: &Run) -> bool {
 /// What the columns mean.
 const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
 user and sys are the CPU time of who did it, kernel threads that of the kernel's own, which work for \
-everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash is what nobody counted.";
+everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash stands for what was not counted.";
 
 /// A table: a file system on devices of a size, alone or with others.
 struct OnDevice<'a> {

@@ -171,12 +171,12 @@ fn cheapest(lines: &[Line<'_>]) -> Option<f64> {
 
 /// What the figures of a terminal mean.
 const TERMINAL_NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; cost is against \
-     the cheapest guess of the run. Whoever has faster hardware pays less.";
+     the cheapest guess of the run. On faster hardware a guess costs less.";
 
 /// What the figures mean.
 const NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; guesses/s are \
      those of all its cores; a core-year is how many passphrases one core tries in a year; cost is \
-     against the cheapest guess of the run. Whoever has faster hardware pays less.";
+     against the cheapest guess of the run. On faster hardware a guess costs less.";
 
 /// What to choose, in a sentence.
 pub(crate) fn sentence(run: &Run) -> String {

@@ -176,7 +176,7 @@ fn checks(run: &Run) -> Vec<String> {
         ),
         check(
             quiet,
-            "nobody used the machine meanwhile (plain equals itself)".to_owned(),
+            "nothing else used the machine meanwhile (plain equals itself)".to_owned(),
         ),
         check(None, "no virus scanner looks at the files".to_owned()),
         check(

@@ -304,7 +304,7 @@ const WORDS: [(&str, &str); 9] = [
     ),
     (
         "Limit",
-        "What most of the time went to. Where the device is the limit, the cipher had time to spare: \
+        "Where most of the time went. Where the device is the limit, the cipher had time to spare: \
          a faster device would show a larger cost.",
     ),
     (

@@ -91,7 +91,7 @@ pub struct UnknownDerivation {
 impl UnknownDerivation {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
-        "Known are util-linux, debian-rmd160 and hashalot-HASH, where HASH is ripemd160, \
+        "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, \
          rmd160compat, sha256, sha384 or sha512."
             .to_owned()
     }

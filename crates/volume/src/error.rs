@@ -322,7 +322,7 @@ pub enum VolumeError {
     },
 
     /// Other keyslots than the one that was opened would be lost.
-    #[error("{count} more {} would be lost, because nobody has given what opens {}", if *count == 1 { "keyslot" } else { "keyslots" }, if *count == 1 { "it" } else { "them" })]
+    #[error("{count} more {} would be lost, because the secret for {} was not given", if *count == 1 { "keyslot" } else { "keyslots" }, if *count == 1 { "it" } else { "them" })]
     OtherKeyslots {
         /// How many.
         count: usize,
@@ -701,7 +701,7 @@ impl VolumeError {
                 "See `cryptmark volume info` for the keyslots that there are.".to_owned()
             }
             Self::UnboundKeyslot { .. } => {
-                "Leave --key-slot away, or name a keyslot that is bound to the data.".to_owned()
+                "Omit --key-slot, or name a keyslot that is bound to the data.".to_owned()
             }
             Self::SecretKind { format, .. } => format.secrets().to_owned(),
             Self::SecretLength { .. } => {
@@ -737,11 +737,10 @@ impl VolumeError {
             }
             Self::KeyslotNumber { .. } => "Choose another --new-key-slot, or omit it.".to_owned(),
             Self::LastKeyslot { .. } => {
-                "Add another key first, or give --yes if the data shall be lost.".to_owned()
+                "Add another key first, or give --yes if the data may be lost.".to_owned()
             }
             Self::OtherKeyslots { .. } => {
-                "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes \
-                 if they shall go."
+                "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes if they may go."
                     .to_owned()
             }
             Self::Reencrypting => {
@@ -752,7 +751,7 @@ impl VolumeError {
                 "Open it --read-only, or finish it with `cryptmark volume reencrypt`.".to_owned()
             }
             Self::UnboundReencryption => {
-                "Somebody without the keys has changed the header; nothing was changed now. Try a \
+                "The header was changed without its keys. Nothing was changed now. Try a \
                  backup of the header with --header."
                     .to_owned()
             }
@@ -801,8 +800,7 @@ impl VolumeError {
             | Self::KdfMemory { .. }
             | Self::KdfLanes { .. }
             | Self::KdfFill { .. } => {
-                "Do not open a volume of somebody else's that asks for so much; of your own, \
-                 change the keyslot with the program that made it."
+                "Do not open another person's volume that asks for so much. Change the key slot of your own with the program that made it."
                     .to_owned()
             }
             Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
@@ -813,7 +811,7 @@ impl VolumeError {
                 "Choose another size, and leave room for what the outer volume holds.".to_owned()
             }
             Self::Pim { .. } => {
-                "Give the PIM that the volume was made with; without one, leave it away.".to_owned()
+                "Give the PIM that the volume was made with; without one, leave it out.".to_owned()
             }
             Self::OutOfMemory { memory_kib } => format!(
                 "Open it on a machine with more than {} MiB to spare, or change the keyslot there.",

@@ -226,7 +226,7 @@ impl HereOptions {
         let Some(name) = system.drive() else {
             return Err(Failure::new(
                 2,
-                format!("{} is no simulated drive", system.as_str()),
+                format!("{} isn't a simulated drive", system.as_str()),
                 "Give --system drive:NAME, or --at for a disk that is here.",
             ));
         };
@@ -261,7 +261,7 @@ impl HereOptions {
             (Some(bytes), Format::Luks1) => Err(Failure::new(
                 2,
                 format!("LUKS1 has no sectors of {bytes} bytes"),
-                "Leave --sector-size away, or take --type luks2.",
+                "Omit --sector-size, or take --type luks2.",
             )),
             (Some(bytes), Format::Luks2) => Ok(bytes),
             (None, Format::Luks2) => Ok(proposal::sector_bytes(machine.physical_block, format)),
@@ -401,7 +401,7 @@ fn refuse_weak(encryptions: &[Encryption]) -> Result<(), Failure> {
             return Err(Failure::new(
                 2,
                 format!("{spec} is not for new volumes: {weakness}"),
-                format!("Take {}, or leave --cipher away.", CANDIDATES[0]),
+                format!("Take {}, or omit --cipher.", CANDIDATES[0]),
             ));
         }
     }

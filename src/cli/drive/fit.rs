@@ -237,11 +237,11 @@ fn table(name: &str, fit: &Fit) -> String {
     if worst > UNLIKE {
         let _ = writeln!(
             text,
-            "\nwarning: figures differ by up to {:.0} %; what was measured is no drive of this kind, or was busy",
+            "\nwarning: figures differ by up to {:.0} %; the measured device isn't of this kind, or was busy",
             worst * 100.0
         );
     }
-    text.push_str("\nWhat is not shown by any figure stays as it was; numbers that show only together are found only together.\n");
+    text.push_str("\nA number that no figure depends on stays as it was. Numbers that always act together are found only together.\n");
     text
 }
 

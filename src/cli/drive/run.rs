@@ -194,7 +194,7 @@ impl RunOptions {
             (Some(UNIFORM_WORKLOAD), Some(_)) => Err(Failure::new(
                 2,
                 "--hot says that pages differ, --workload uniform that they do not",
-                "Leave one of them away.",
+                "Omit one of them.",
             )),
             (Some(HOT_COLD), None) => Ok(Some(HOT)),
             (_, hot) => Ok(hot),

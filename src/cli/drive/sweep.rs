@@ -40,7 +40,7 @@ pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
     let Experiment::Sweep(sweep) = Experiment::load(name)? else {
         return Err(Failure::new(
             2,
-            format!("{name} is no sweep: it has no devices"),
+            format!("{name} isn't a sweep: it has no devices"),
             format!("Write `devices`, or run it as a plan: cryptmark run {name}."),
         ));
     };

@@ -75,7 +75,7 @@ pub struct ManifestOptions {
 fn label(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
-        _ => Err(format!("{text} is no label; write KEY=VALUE")),
+        _ => Err(format!("{text} isn't a label; write KEY=VALUE")),
     }
 }
 

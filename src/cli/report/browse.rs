@@ -260,7 +260,7 @@ fn answer(
 fn is_for_us(authority: Option<&str>, headers: &[Header<'_>], port: u16) -> bool {
     let names = [format!("127.0.0.1:{port}"), format!("localhost:{port}")];
     let ours = |name: &str| {
-        // Browsers leave the usual port away.
+        // Browsers omit the usual port.
         let name = match (port, name.contains(':')) {
             (80, false) => format!("{name}:80"),
             _ => name.to_owned(),

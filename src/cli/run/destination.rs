@@ -233,7 +233,7 @@ pub fn rescue(run: &Run, failure: Failure) -> Failure {
         if write_new(&path, json.as_bytes()).is_ok() {
             let path = path.display();
             return failed(format!(
-                "What was measured is in {path}; `cryptmark import {path}` stores it."
+                "The run is in {path}. Store it with `cryptmark import {path}`."
             ));
         }
     }

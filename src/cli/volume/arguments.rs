@@ -353,7 +353,7 @@ impl VolumeArguments {
             return Err(Failure::new(
                 2,
                 format!("{} has lost the start of its LUKS header", path.display()),
-                "What is left may be enough: run `cryptmark volume header repair`.",
+                "The rest may be enough: run `cryptmark volume header repair`.",
             ));
         }
         match detected {
@@ -407,7 +407,7 @@ impl VolumeArguments {
                     self.image.display(),
                     side.display()
                 ),
-                "Go on with `cryptmark volume reencrypt`; to open it now, leave --type away.",
+                "Go on with `cryptmark volume reencrypt`; to open it now, omit --type.",
             ));
         }
         let given = [
@@ -451,7 +451,7 @@ impl VolumeArguments {
                 Err(Failure::new(
                     2,
                     format!("{option} has no meaning for a {format} volume"),
-                    format!("Leave it away; it is for {}.", names.join(", ")),
+                    format!("Omit it; it is for {}.", names.join(", ")),
                 ))
             }
         }

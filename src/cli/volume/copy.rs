@@ -309,7 +309,7 @@ fn guard_import(
                 "{} holds data at byte {place} that are not encrypted, and would be lost",
                 image.display()
             ),
-            "Check the --type and --header. If nobody needs the data, confirm with --yes.",
+            "Check the --type and --header. If you don't need the data, confirm with --yes.",
         ));
     }
     if let Some(words) = inside {

@@ -427,7 +427,7 @@ impl CreateOptions {
             Some((option, ..)) => Err(Failure::new(
                 2,
                 format!("{option} has no meaning for {}", self.kind.article()),
-                "Leave it away, or choose another --type.",
+                "Omit it, or choose another --type.",
             )),
         }
     }

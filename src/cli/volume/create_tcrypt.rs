@@ -108,8 +108,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
         return Err(Failure::new(
             4,
             format!("{} holds {}", options.image.display(), strange_at(at)),
-            "Nothing was changed. If nobody needs them, let the volume take them first: \
-             `volume resize --yes`.",
+            "Nothing was changed. If you don't need them, let the volume take them first: `volume resize --yes`.",
         ));
     }
     let creation = Creation {
@@ -163,7 +162,7 @@ fn would_be_lost(
             options.image.display(),
             data.length
         ),
-        "Nobody can see a hidden volume without its passphrase. If there is none, and the outer file \
+        "A hidden volume cannot be seen without its passphrase. If there is none, and the outer file \
          system leaves its end free, confirm with --yes.",
     ))
 }

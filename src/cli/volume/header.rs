@@ -138,7 +138,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
     if options.label.is_none() && options.subsystem.is_none() && options.uuid.is_none() {
         return Err(Failure::new(
             2,
-            "nothing is said that shall be set",
+            "no field is named that should be set",
             "Give --label, --subsystem or --uuid.",
         ));
     }

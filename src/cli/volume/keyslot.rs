@@ -69,7 +69,7 @@ impl KdfArguments {
                 return Err(Failure::new(
                     2,
                     "LUKS1 has no Argon2",
-                    "Leave --pbkdf away, or take --type luks2.",
+                    "Omit --pbkdf, or take --type luks2.",
                 ));
             }
             (None | Some(KdfName::Argon2id), _) => KdfKind::Argon2(Argon2Variant::Id),
@@ -80,7 +80,7 @@ impl KdfArguments {
             return Err(Failure::new(
                 2,
                 "PBKDF2 has neither memory nor lanes",
-                "Leave --pbkdf-memory and --pbkdf-parallel away.",
+                "Omit --pbkdf-memory and --pbkdf-parallel.",
             ));
         }
         check(
@@ -93,7 +93,7 @@ impl KdfArguments {
         if self.iter_time == Some(0) {
             return Err(Failure::new(
                 2,
-                "an --iter-time of 0 is no work at all",
+                "an --iter-time of 0 is not possible",
                 "Give milliseconds, or --pbkdf-force-iterations.",
             ));
         }

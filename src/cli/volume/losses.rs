@@ -28,7 +28,7 @@ pub fn guard_use(place: &Path) -> Result<(), Failure> {
                 side.display(),
                 place.display()
             ),
-            "Go on with `cryptmark volume reencrypt`. If nobody needs that any more, remove the file \
+            "Go on with `cryptmark volume reencrypt`. If you don't need that any more, remove the file \
              with the header first.",
         ));
     }
@@ -70,7 +70,7 @@ pub fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
     Failure::new(
         4,
         format!("{} holds {words}", place.display()),
-        "All of that would be lost. If nobody needs it, confirm with --yes.",
+        "All of that would be lost. If you don't need it, confirm with --yes.",
     )
 }
 
@@ -79,7 +79,7 @@ pub fn refusal_inside(place: &Path, words: &str) -> Failure {
     Failure::new(
         4,
         format!("the volume in {} holds {words}", place.display()),
-        "All of that would be lost. If nobody needs it, confirm with --yes.",
+        "All of that would be lost. If you don't need it, confirm with --yes.",
     )
 }
 

@@ -81,7 +81,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             "--fs-type and --mount-options are for file systems",
-            "Give --as fs, or leave them away.",
+            "Give --as fs, or omit them.",
         ));
     }
     if what == What::Fs && options.allow_other {

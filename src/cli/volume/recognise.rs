@@ -57,8 +57,8 @@ pub fn unknown_type(name: &str) -> Failure {
         2,
         format!("unknown volume type `{name}`"),
         match meant {
-            Some(meant) => format!("Did you mean --type {meant}? Known are luks, {names}."),
-            None => format!("Known are luks, {names}."),
+            Some(meant) => format!("Did you mean --type {meant}? Otherwise use one of: luks, {names}."),
+            None => format!("Use one of: luks, {names}."),
         },
     )
 }

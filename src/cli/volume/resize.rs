@@ -194,7 +194,7 @@ fn check_behind(image: &Path, disk: &Disk, start: u64, end: u64) -> Result<(), F
             "{} holds data behind the volume, from byte {start} on, which would be lost",
             image.display()
         ),
-        "Nothing was changed. If nobody needs them, confirm with --yes.",
+        "Nothing was changed. If you don't need them, confirm with --yes.",
     ))
 }
 

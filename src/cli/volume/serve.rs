@@ -278,7 +278,7 @@ impl Spot {
             Ok(found) if found.is_file() && found.len() == 0 => Ok(Self { path, there: true }),
             Ok(_) => Err(Failure::new(
                 4,
-                format!("{} is there already and is no empty file", file.display()),
+                format!("{} exists already and isn't an empty file", file.display()),
                 REMEDY,
             )),
         }

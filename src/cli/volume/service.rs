@@ -243,7 +243,7 @@ impl Service {
         let devices = opened.map_err(|failure| {
             // What can be read at least can be served so.
             match !self.read_only && volume.steady_devices().is_ok() {
-                true => failure.with_remedy("Give --read-only to let nobody write to it.".into()),
+                true => failure.with_remedy("Give --read-only to prevent all writes.".into()),
                 false => failure,
             }
         })?;
@@ -332,7 +332,7 @@ impl Service {
             Failure::new(
                 1,
                 format!("cannot go on in the background: {error}"),
-                "Leave --daemon away, and let the shell do it.",
+                "Leave out --daemon, and let the shell do it.",
             )
         })
     }
@@ -390,7 +390,7 @@ impl Service {
                 return Ok(false);
             }
             if asked > 0 && told.is_none() {
-                eprintln!("in use: ends when nobody uses it, or at the next signal");
+                eprintln!("in use: ends when it is free, or at the next signal");
                 // Those that came meanwhile were sent before anybody could read this.
                 told = Some(signals.load(Ordering::Relaxed));
             }
@@ -496,7 +496,7 @@ pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(),
         Err(_) => Err(Failure::new(
             1,
             "the server has ended by a fault of its own",
-            "What it has said above helps to find the fault. Start it again.",
+            "Its words above help to find the fault. Start it again.",
         )),
     }
 }
@@ -510,7 +510,7 @@ fn in_background() -> Result<(), Failure> {
         Failure::new(
             1,
             format!("cannot start in the background: {error}"),
-            "Leave --daemon away.",
+            "Leave out --daemon.",
         )
     };
     let mut child = std::env::current_exe()

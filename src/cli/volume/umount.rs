@@ -139,7 +139,7 @@ fn end(found: &Found) -> Result<(), Failure> {
         return Err(Failure::new(
             1,
             format!("process {} does not end", found.record.pid),
-            "Nobody uses it; look into the kernel log (dmesg) for what holds the process up.",
+            "It isn't in use. Look into the kernel log (dmesg) for what blocks the process.",
         ));
     }
     last_words(found)

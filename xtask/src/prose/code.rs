@@ -26,25 +26,36 @@ pub(super) fn paths(root: &Path) -> Vec<PathBuf> {
     paths
 }
 
+/// What a file says.
+#[derive(Default)]
+pub(super) struct Said {
+    pub(super) comments: Count,
+    pub(super) texts: Count,
+    /// The texts, each with its place.
+    pub(super) listed: String,
+}
+
 /// Counts the comments and the texts of a file.
-pub(super) fn count(root: &Path, path: &Path) -> Result<(Count, Count), String> {
+pub(super) fn count(root: &Path, path: &Path) -> Result<Said, String> {
     let source = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string())?;
     let tokens = TokenStream::from_str(&source).map_err(|error| error.to_string())?;
     let mut found = Found::default();
     found.tokens(tokens);
     found.end_of_comment();
-    let mut counts = (Count::default(), Count::default());
+    let mut said = Said::default();
     for (line, comment) in found.comments {
         for paragraph in paragraphs(&comment) {
-            counts.0.paragraph(path, line, &paragraph);
+            said.comments.paragraph(path, line, &paragraph);
         }
     }
     for (line, text) in found.texts {
+        let place = format!("{}:{line}", path.display());
+        said.listed.push_str(&format!("{place}\n{text}\n\n"));
         for paragraph in paragraphs(&text) {
-            counts.1.paragraph(path, line, &paragraph);
+            said.texts.paragraph(path, line, &paragraph);
         }
     }
-    Ok(counts)
+    Ok(said)
 }
 
 /// The paragraphs of a text, its code left out.

@@ -25,6 +25,9 @@ const BANNED: [&str; 18] = [
 /// "is no" is right before these: "is no longer", "is no more than".
 const AFTER_NO: [&str; 5] = ["longer", "more", "less", "fewer", "larger"];
 
+/// And behind this one: "there is no room".
+const BEFORE_NO: &str = "there";
+
 /// Relative clauses that no sentence begins with, unless it is a question.
 const FIRST_WORDS: [&str; 4] = ["what", "who", "whoever", "whatever"];
 
@@ -42,7 +45,8 @@ pub(super) fn banned(sentence: &str) -> Vec<&'static str> {
     };
     let is_right = |end: usize| {
         let next = words.get(end).map(String::as_str);
-        next.is_some_and(|next| AFTER_NO.contains(&next))
+        let before = end.checked_sub(3).map(|at| words[at].as_str());
+        next.is_some_and(|next| AFTER_NO.contains(&next)) || before == Some(BEFORE_NO)
     };
     let mut found: Vec<_> = BANNED
         .into_iter()
@@ -65,6 +69,7 @@ mod tests {
         for (sentence, expected) in [
             ("This is no volume.", &["is no"][..]),
             ("It is no longer there.", &[]),
+            ("There is no room.", &[]),
             ("It is not shallow.", &[]),
             ("A key shall be kept, by nobody.", &["shall", "nobody"]),
             (

@@ -290,7 +290,7 @@ fn hashes_that_essiv_cannot_have() {
     ] {
         let error = error(&format!("aes-cbc-essiv:{hash}"));
         assert!(matches!(error, CipherError::UnfitHash { .. }), "{hash}");
-        assert_eq!(error.remedy(), "Possible are sha256, md5, wp256.");
+        assert_eq!(error.remedy(), "Use one of: sha256, md5, wp256.");
     }
     assert_eq!(
         error("aes-cbc-essiv:sha512").to_string(),
@@ -349,12 +349,12 @@ fn modes_and_iv_generators_that_do_not_fit() {
     );
     assert_eq!(
         lmk.remedy(),
-        "Possible are plain64, plain, plain64be, essiv:sha256, benbi, null, eboiv."
+        "Use one of: plain64, plain, plain64be, essiv:sha256, benbi, null, eboiv."
     );
     for text in ["aes-twofish-ctr-plain64", "aes-twofish-ecb"] {
         let error = error(text);
         assert!(matches!(error, CipherError::UnfitMode { .. }), "{text}");
-        assert_eq!(error.remedy(), "Possible are xts, cbc, lrw.");
+        assert_eq!(error.remedy(), "Use one of: xts, cbc, lrw.");
     }
     assert_eq!(
         error("aes-twofish-ecb").to_string(),
@@ -367,7 +367,7 @@ fn modes_and_iv_generators_that_do_not_fit() {
     );
     assert_eq!(
         eboiv.remedy(),
-        "Possible are plain64, plain, plain64be, benbi, null."
+        "Use one of: plain64, plain, plain64be, benbi, null."
     );
 }
 
@@ -398,7 +398,7 @@ fn ciphers_that_a_mode_cannot_have() {
         assert!(matches!(error, CipherError::UnfitMode { .. }), "{text}");
         assert_eq!(
             error.remedy(),
-            format!("Possible are {possible}."),
+            format!("Use one of: {possible}."),
             "{text}"
         );
     }
@@ -450,8 +450,8 @@ fn what_needs_blocks_of_16_bytes() {
         // In LRW those of TrueCrypt 4 only, and as it counts only.
         let truecrypt = ["blowfish_le", "cast5", "des3_ede"].contains(&cipher.name());
         let possible = match truecrypt {
-            true => "Possible are cbc, lrw, ctr, ecb.",
-            false => "Possible are cbc, ctr, ecb.",
+            true => "Use one of: cbc, lrw, ctr, ecb.",
+            false => "Use one of: cbc, ctr, ecb.",
         };
         for mode in ["xts-plain64", "xts-essiv:md5"] {
             let error = error(&format!("{cipher}-{mode}"));
@@ -474,7 +474,7 @@ fn what_needs_blocks_of_16_bytes() {
         for mode in ["", "-xts-plain64", "-lrw-benbi"] {
             let error = error(&format!("aes-{cipher}{mode}"));
             assert!(matches!(error, CipherError::UnfitMode { .. }), "{cipher}");
-            assert_eq!(error.remedy(), "Possible are cbc.");
+            assert_eq!(error.remedy(), "Use one of: cbc.");
         }
     }
     assert_eq!(
@@ -499,7 +499,7 @@ fn hashes_that_are_no_key() {
         let error = error(notation);
         assert!(matches!(error, CipherError::UnfitHash { .. }), "{notation}");
         match possible {
-            Some(list) => assert_eq!(error.remedy(), format!("Possible are {list}.")),
+            Some(list) => assert_eq!(error.remedy(), format!("Use one of: {list}.")),
             None => assert_eq!(
                 error.remedy(),
                 "No hash is possible: choose another IV generator."
@@ -549,7 +549,7 @@ fn numbers_of_keys_and_of_ciphers() {
     }
     let three = error("aes:3-cbc-plain64");
     assert_eq!(three.to_string(), "a cipher cannot have `3` keys");
-    assert_eq!(three.remedy(), "Possible are powers of two up to 64.");
+    assert_eq!(three.remedy(), "Use a power of two up to 64.");
     let cascade = "aes-".repeat(100_000) + "xts-plain64";
     for text in [
         "aes-twofish-serpent-aes",
@@ -580,7 +580,7 @@ fn sectors_that_the_iv_generator_cannot_have() {
             };
             let error = spec.cipher(&key, layout, None).err().unwrap();
             assert!(matches!(error, CipherError::SectorSize { .. }));
-            assert_eq!(error.remedy(), "Possible are 512 bytes.");
+            assert_eq!(error.remedy(), "Use one of: 512 bytes.");
         }
     }
 }
@@ -668,7 +668,7 @@ fn keys_of_impossible_length() {
         error.to_string(),
         "aes-xts-plain64 cannot take a key of 320 bits"
     );
-    assert_eq!(error.remedy(), "Possible are 256, 384, 512 bits.");
+    assert_eq!(error.remedy(), "Use one of: 256, 384, 512 bits.");
 }
 
 #[test]

@@ -95,7 +95,7 @@ impl Ssd {
         ByteSize::b((3.0 * chips * block / self.over_provisioning) as u64)
     }
 
-    /// What it can write for ever, 10⁶ bytes a second, while it writes
+    /// What it can write forever, 10⁶ bytes a second, while it writes
     /// `amplification` times what the host does: all chips at work, or all
     /// channels, or the interface.
     pub fn write_mb_s(&self, amplification: f64) -> f64 {

@@ -143,7 +143,7 @@ fn trim_and_room_to_spare() {
     let last = |lived: &Lived| lived.moments.last().unwrap().write_mb_s;
     let said = |lived: &Lived| {
         format!(
-            "{:.2} flash writes a write, {:.0} MB/s for ever, {:.0} years",
+            "{:.2} flash writes a write, {:.0} MB/s forever, {:.0} years",
             lived.write_amplification,
             last(lived),
             lived.lifetime_years

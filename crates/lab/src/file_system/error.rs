@@ -159,7 +159,7 @@ impl FileSystemError {
             Self::Engine(error) => error.remedy(),
             Self::Job(_) => "Use the same version of the program on both sides.".into(),
             Self::Interrupted => {
-                "What was measured so far is stored: `cryptmark show latest`.".into()
+                "The finished trials are stored: `cryptmark show latest`.".into()
             }
         }
     }

@@ -137,7 +137,7 @@ pub enum PlanError {
     )]
     Until,
     /// A drive that is not encrypted lives beside every policy, and is none.
-    #[error("plain is no policy: each drive lives without encryption as well")]
+    #[error("plain isn't a policy: each drive is also simulated without encryption")]
     PlainPolicy,
     /// Every host would take its own rate of a cipher.
     #[error("the rate of {0} is not given: every host would measure its own")]
@@ -194,7 +194,7 @@ impl PlanError {
             }
             Self::UnusedDriver(_) => "Name a system drive:NAME as well, or no driver.".into(),
             Self::DriverCores { .. } => {
-                "Leave the cores away, or use the driver queue or truecrypt.".into()
+                "Omit the cores, or use the driver queue or truecrypt.".into()
             }
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()

@@ -75,7 +75,7 @@ pub struct Trial {
     /// where there is nothing to compare with.
     #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
-    /// What most of the time went to.
+    /// Where most of the time went.
     pub bottleneck: Bottleneck,
     /// SNIA's rule over the last five repetitions; `None` with fewer than five.
     pub steady_state: Option<bool>,

@@ -83,7 +83,7 @@ impl SessionError {
             }
             Self::Keep(_) => "Check the store's path and free space, then run again.".into(),
             Self::Interrupted => {
-                "What was measured so far is stored: `cryptmark show latest`.".into()
+                "The finished trials are stored: `cryptmark show latest`.".into()
             }
         }
     }

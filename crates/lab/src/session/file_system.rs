@@ -269,7 +269,7 @@ impl Agent {
                 last.unwrap_or("it said nothing")
             ),
             remedy:
-                "What was measured so far is stored; run it again, and report it if it ends so again."
+                "The finished trials are stored. Run it again, and report it if it ends so again."
                     .to_owned(),
         }
     }

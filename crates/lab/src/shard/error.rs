@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ShardError {
     /// The words are not a number of shards.
-    #[error("{0:?} is no shard")]
+    #[error("{0:?} isn't a shard")]
     Number(String),
     /// No shard has this number.
     #[error("there is no shard {number}: the experiment has {of}")]
@@ -22,7 +22,7 @@ pub enum ShardError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The file is not one of `cryptmark fleet plan`.
-    #[error("{name} is no experiment: {problem}")]
+    #[error("{name} isn't an experiment: {problem}")]
     Syntax {
         /// The file.
         name: String,
@@ -49,7 +49,7 @@ pub enum ShardError {
     #[error("{0} have no matrix")]
     NoMatrix(&'static str),
     /// The words are no axis of a matrix with a value.
-    #[error("{0:?} is no axis of a matrix")]
+    #[error("{0:?} isn't an axis of a matrix")]
     Axis(String),
     /// A name that is not fit for files and scripts.
     #[error("{0:?} cannot name an experiment")]

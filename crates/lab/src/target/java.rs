@@ -138,7 +138,7 @@ impl JavaError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoCipher { .. } => {
-                "Possible are aes, blowfish, des and des3_ede, each with cbc and ecb."
+                "Use one of aes, blowfish, des, des3_ede, with cbc or ecb."
             }
             Self::Blocks { .. } => "Give a size that is a multiple of 16.",
             Self::Silent { .. } => "Give the machine less other work, or leave java out.",

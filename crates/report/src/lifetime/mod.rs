@@ -91,7 +91,7 @@ pub struct Moment {
     pub years: f64,
     /// Flash writes ÷ host writes until here, from the moment before on.
     pub write_amplification: f64,
-    /// What the drive can write for ever then, 10⁶ bytes a second.
+    /// What the drive can write forever then, 10⁶ bytes a second.
     pub write_mb_s: f64,
 }
 

@@ -63,7 +63,7 @@ pub(super) fn document(record: &Lifetime) -> Document {
         ),
         section(
             "Throughput over time, MB/s",
-            "What the drive can write for ever at that time: its chips also copy what cleaning moves.",
+            "What the drive can write forever at that time: its chips also copy what cleaning moves.",
             series("Throughput over time", record, rate),
             over_time(record, |moment| figure::number(moment.write_mb_s)),
         ),
@@ -151,7 +151,7 @@ fn by_setup(record: &Lifetime, columns: Vec<Column>, cells: impl Fn(&Life) -> Ve
 fn outcome(record: &Lifetime) -> Block {
     let columns = vec![
         Column::number("flash writes for a write").short("flash writes"),
-        Column::number("can write for ever").short("can write"),
+        Column::number("can write forever").short("can write"),
         Column::number("lasts"),
         Column::number("TB written by then").on(PAGE),
         Column::word("seen without the key").on(TERMINAL),
@@ -359,7 +359,7 @@ fn shades(leak: &Leak) -> String {
 const WORDS: [(&str, &str); 6] = [
     (
         "TRIM passed, TRIM blocked",
-        "Whether the drive is told which of its pages hold nothing any more. What it is not told, it copies for ever.",
+        "Whether the drive is told which of its pages hold nothing any more. A drive keeps copying the blocks of which it isn't told.",
     ),
     (
         "Filled with noise",

@@ -195,7 +195,7 @@ fn mode_name(cipher: &str) -> &'static str {
 fn mode(cipher: &str) -> String {
     match mode_name(cipher) {
         "Adiantum" | "HCTR2" => {
-            "The whole sector is one block: who changes a bit of it changes all of it, and nobody sees which 16 bytes differ from before."
+            "The whole sector is one block. A change of one bit changes all of it, so that it cannot be seen which 16 bytes differ from before."
         }
         "XTS" => {
             "Every 16 bytes have a tweak of their own, so all are encrypted side by side; CBC has to write them one after the other, and shows where a change begins."
@@ -260,11 +260,11 @@ fn trim(machine: &Machine, setup: &Setup) -> String {
             "The drive writes {passed:.1} bytes for each of yours if it hears what is free at 80 % in use, and {blocked:.1} if not; who has the disk sees which blocks are free."
         ),
         (false, Some(false), _) => {
-            "A turning disk gains nothing by it, and nobody needs to see which blocks are free.".to_owned()
+            "A hard disk gains nothing by it, and free blocks stay hidden.".to_owned()
         }
         (false, _, Some(false)) => "The disk takes no discards.".to_owned(),
         (false, _, _) => {
-            "Whether the disk takes discards is not known, and nobody needs to see which blocks are free.".to_owned()
+            "It is not known whether the disk takes discards, and free blocks stay hidden.".to_owned()
         }
     }
 }

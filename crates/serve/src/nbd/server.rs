@@ -51,7 +51,7 @@ pub enum ServeError {
         path: PathBuf,
     },
     /// Something else is there.
-    #[error("{} is there already and is no socket", path.display())]
+    #[error("{} exists already and isn't a socket", path.display())]
     NoSocket {
         /// What is there.
         path: PathBuf,

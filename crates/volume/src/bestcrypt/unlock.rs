@@ -125,7 +125,7 @@ impl Header {
     ) -> Result<Mapping, VolumeError> {
         if self.mode != Mode::Xts {
             return Err(unsupported(format!(
-                "data in {}, which nobody has described",
+                "data in {}, which are not published",
                 self.mode
             )));
         }
@@ -149,7 +149,7 @@ impl Header {
             }
         }
         Err(unsupported(
-            "sectors that are numbered in a way nobody has described",
+            "sectors whose numbering is not published",
         ))
     }
 }

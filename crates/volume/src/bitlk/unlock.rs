@@ -260,7 +260,7 @@ fn offers(secret: &Secret) -> Result<(Vec<Offer>, Option<recovery::RecoveryDamag
     let text = std::str::from_utf8(bytes).map_err(|_| VolumeError::SecretKind {
         format: Format::Bitlk,
         got: match secret {
-            Secret::KeyFile(_) => "this key file, which is no startup key",
+            Secret::KeyFile(_) => "this key file, which isn't a startup key",
             _ => "a passphrase that is not UTF-8",
         },
     })?;

@@ -331,7 +331,7 @@ impl<'a> Node<'a> {
         let number = self.big_number()?;
         match u32::try_from(number) {
             Ok(number) if self.text()? == number.to_string() => Ok(number),
-            _ => Err(self.refuse(number, "is no possible number")),
+            _ => Err(self.refuse(number, "isn't a possible number")),
         }
     }
 

@@ -113,7 +113,7 @@ pub(super) fn checked_pim(
         Family::TrueCrypt if pim != 0 => Err(VolumeError::Lacks {
             format: Format::Tcrypt,
             what: "PIM".into(),
-            possible: "Leave the PIM away, or say --type veracrypt.".into(),
+            possible: "Omit the PIM, or say --type veracrypt.".into(),
         }),
         _ if pim > most => Err(VolumeError::Pim { pim, most }),
         _ => Ok(pim),

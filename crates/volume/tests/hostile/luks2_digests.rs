@@ -27,7 +27,7 @@ pub fn cases() -> Vec<Case> {
             "digest_of_a_keyslot_with_a_huge_number",
             "keyslots",
             json!(["4294967296"]),
-            bad("`digests.0.keyslots.0` is 4294967296, and is no possible number"),
+            bad("`digests.0.keyslots.0` is 4294967296, and isn't a possible number"),
         ),
         one(
             "digest_of_a_segment_that_is_not_there",

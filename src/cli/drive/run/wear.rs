@@ -17,7 +17,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
         Preset::Ssd(_) | Preset::Hdd(_) => {
             return Err(Failure::new(
                 2,
-                format!("{} is no flash chip", options.device),
+                format!("{} isn't a flash chip", options.device),
                 "Choose ssd-uniform or one of kind flash; `drive lifetime` wears SSDs, `drive predict` times all.",
             ));
         }

@@ -179,8 +179,7 @@ pub fn check_behind(
         Some(at) if !opens_copy(opening, unlocked, place, device, secret) => Err(Failure::new(
             4,
             format!("{} holds {}", image.display(), strange_at(at)),
-            "Nothing was changed. If nobody needs them, `volume header repair --yes` writes the \
-             copy there.",
+            "Nothing was changed. If you don't need them, `volume header repair --yes` writes the copy there.",
         )),
         _ => Ok(()),
     }

@@ -192,7 +192,7 @@ pub fn added(image: &Path, length: u64) -> Failure {
             "{} is encrypted up to byte {length}, and was made longer meanwhile",
             image.display()
         ),
-        "What was added behind that byte is there as it was: copy it, and cut the file.",
+        "The data behind that byte are unchanged. Copy them, and cut the file.",
     )
 }
 
@@ -204,14 +204,14 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     if disk::is_remote(image) {
         return Err(Failure::new(
             2,
-            "beside an NBD export there is no place for a header",
+            "a header cannot be kept beside an NBD export",
             "Copy the plaintext out with `volume export`.",
         ));
     }
     if !data.is_file() {
         return Err(Failure::new(
             2,
-            "beside a device there is no place for a header that is there after a power cut",
+            "a header cannot be kept beside a device, safe from a power cut",
             "Copy the plaintext out with `volume export`.",
         ));
     }
@@ -230,7 +230,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
                 "{} holds {behind} bytes behind the data of the volume",
                 image.display()
             ),
-            "They would be cut off. If nobody needs them, confirm with --yes.",
+            "They would be cut off. If you don't need them, confirm with --yes.",
         ));
     }
     let side = side_header(image);
@@ -281,7 +281,7 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
         Ok(header) => Ok(Some(header)),
         Err(VolumeError::NotThis { .. }) => Err(Failure::new(
             2,
-            format!("{} is no header of a reencryption", side.display()),
+            format!("{} isn't the header of a reencryption", side.display()),
             "Move it away: nothing but such a header may have this name.",
         )),
         Err(error) => Err(error.into()),

@@ -26,7 +26,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
         return Err(Failure::new(
             2,
             format!("{} has no choice of sector or key size", format.title()),
-            "Leave --sector-size and --key-size away.",
+            "Omit --sector-size and --key-size.",
         ));
     }
     let mut opening = options.volume.tcrypt(family)?;
@@ -35,7 +35,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) && !options.yes {
         return Err(Failure::new(
             4,
-            "a hidden volume in it would be destroyed, and nobody can see whether there is one",
+            "a hidden volume in it would be destroyed, and it cannot be seen whether there is one",
             "Give --yes if there is none.",
         ));
     }
@@ -44,7 +44,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     if path.is_none() && !data.is_file() {
         return Err(Failure::new(
             2,
-            "beside a device there is no place for a journal that is there after a power cut",
+            "a journal cannot be kept beside a device, safe from a power cut",
             "Name a file on another disk for it with --header, the same until all is done.",
         ));
     }

@@ -43,7 +43,7 @@ impl TlsArguments {
             return Err(Failure::new(
                 2,
                 "--tls-verify-peer says nothing without TLS",
-                "Give --tls require, or leave it away.",
+                "Give --tls require, or omit it.",
             ));
         }
         let security = match (self.tls, &self.tls_certificates) {

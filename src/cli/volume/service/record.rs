@@ -206,7 +206,7 @@ pub fn directory() -> Result<PathBuf, Failure> {
         Failure::new(
             1,
             format!("cannot use {}: {error}", path.display()),
-            "It has to be a directory of yours that nobody else gets at.",
+            "It must be your own directory, without access for others.",
         )
     };
     match DirBuilder::new().mode(0o700).create(&path) {

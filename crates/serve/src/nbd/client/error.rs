@@ -9,7 +9,7 @@ use std::io;
 #[non_exhaustive]
 pub enum ClientError {
     /// The text is no URI of an export.
-    #[error("`{}` is no NBD URI: {what}", text.display())]
+    #[error("`{}` isn't an NBD URI: {what}", text.display())]
     Uri {
         /// The text.
         text: OsString,
@@ -92,7 +92,7 @@ impl ClientError {
             Self::NoExport { .. } => "Check the export's name; nbdinfo --list tells the names.",
             Self::Refused { .. } => "See what the server says about it.",
             Self::NoTls { .. } => {
-                "Start the server with TLS, or write nbd or nbd+unix if nobody can listen on the way."
+                "Start the server with TLS, or write nbd or nbd+unix if the connection is private."
             }
             Self::OnlyTls { .. } => {
                 "Write nbds or nbds+unix, and name the certificates with tls-certificates=DIR."
