@@ -14,14 +14,14 @@ use std::path::PathBuf;
 pub struct AdviseOptions {
     #[command(flatten)]
     here: here::HereOptions,
-    /// Instead estimate what operations on file systems take on the machine that this file describes
+    /// Instead estimate file system operations on the machine that this TOML file describes
     #[arg(
         long,
         value_name = "SPEC.toml",
         conflicts_with_all = ["at", "system", "cpu", "cores", "ciphers", "key_size", "sector_size", "kind", "yes"]
     )]
     target: Option<PathBuf>,
-    /// Force a backend of the built-in engine: portable is a processor without instructions for AES
+    /// Force a backend of the built-in engine, e.g. portable for a CPU without AES instructions
     #[arg(long, value_parser = super::run::backend)]
     backend: Option<Backend>,
     /// Print the answer as JSON

@@ -13,17 +13,17 @@ pub struct BaselineOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Name a run; a name that is taken moves
+    /// Give a run a name; a name that is in use moves to this run
     Set {
         /// The name
         name: String,
-        /// The run: its id or the beginning of it, another baseline, or `latest`
+        /// The run: its id or the start of its id, another baseline, or `latest`
         #[arg(default_value = "latest")]
         id: String,
     },
     /// List the names
     List,
-    /// Remove a name; the run stays
+    /// Remove a name, but keep the run
     Rm {
         /// The name
         name: String,

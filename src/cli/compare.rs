@@ -13,13 +13,13 @@ pub struct CompareOptions {
     a: String,
     /// The run to compare
     b: String,
-    /// Compare although the machines or devices differ; the result says so
+    /// Compare even if the machines or devices differ; the result says so
     #[arg(long)]
     across_machines: bool,
-    /// Divide rates before they are compared: by the clock, or by the plain rate of the same run
+    /// Normalise rates before comparing: by the core clock, or by the plain rate of the same run
     #[arg(long, value_enum, value_name = "BY")]
     normalise: Option<By>,
-    /// Exit with 5 if B is slower than A anywhere by more than this, judged on the interval
+    /// Exit with 5 if the whole interval of any cell shows B slower than A by more than this
     #[arg(long, value_name = "PCT", value_parser = percent)]
     fail_if_slower: Option<f64>,
     /// Print the comparison as JSON
@@ -31,7 +31,7 @@ pub struct CompareOptions {
 enum By {
     /// Cycles per byte, of bare ciphers
     Cycles,
-    /// What encryption leaves of the plain rate
+    /// Share of the plain rate that encryption leaves
     Plain,
 }
 

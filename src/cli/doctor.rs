@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Options of `cryptmark doctor`.
 #[derive(Debug, Args)]
 pub struct DoctorOptions {
-    /// The storage to look at
+    /// The storage to inspect: a directory, a file or a block device
     #[arg(long, default_value = ".", value_name = "PATH")]
     at: PathBuf,
 }
@@ -49,7 +49,7 @@ fn machine(text: &mut String) {
     if let Some(hypervisor) = &host.hypervisor {
         let _ = writeln!(
             text,
-            "          virtual ({hypervisor}): neighbours make noise"
+            "          virtual ({hypervisor}): other guests on the host add noise"
         );
     }
 }
@@ -140,8 +140,10 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
 fn secrets(text: &mut String) -> Result<(), Failure> {
     use crate::cli::protection;
     let closed = match protection::is_on() {
-        true => "no core dumps; closed to other processes of the user",
-        false => "core dumps, and open to other processes of the user: the system refuses",
+        true => "no core dumps; other processes of the user cannot read them",
+        false => {
+            "core dumps, and other processes of the user can read them: the system refuses protection"
+        }
     };
     let _ = writeln!(text, "secrets   {closed}");
     let key = Key::random(64)
@@ -157,7 +159,7 @@ fn secrets(text: &mut String) -> Result<(), Failure> {
         ),
         false => writeln!(
             text,
-            "          keys may reach the swap: RLIMIT_MEMLOCK lets nothing be locked (ulimit -l)"
+            "          keys may be swapped out: RLIMIT_MEMLOCK allows no locked memory (ulimit -l)"
         ),
     };
     Ok(())
@@ -192,7 +194,10 @@ fn capabilities(text: &mut String) {
         let label = if index == 0 { "kernel" } else { "" };
         let _ = match state {
             Ok(found) => writeln!(text, "{label:<10}{name}: {found}"),
-            Err(remedy) => writeln!(text, "{label:<10}{name}: absent, for {purpose}; {remedy}"),
+            Err(remedy) => writeln!(
+                text,
+                "{label:<10}{name}: absent, needed for {purpose}; {remedy}"
+            ),
         };
     }
 }
@@ -216,12 +221,12 @@ fn found(system: &System) -> Result<Option<String>, String> {
     }
     match system {
         System::Served(program) => match program.version() {
-            None => Err(format!("absent; {} brings it", program.package())),
+            None => Err(format!("absent; install {}", program.package())),
             version => Ok(version),
         },
-        System::DmCrypt if !Path::new("/sys/module/dm_crypt").exists() => {
-            Err("not loaded; root gets it where the kernel has it (modprobe dm-crypt)".to_owned())
-        }
+        System::DmCrypt if !Path::new("/sys/module/dm_crypt").exists() => Err(
+            "not loaded; as root, run `modprobe dm-crypt` if the kernel has the module".to_owned(),
+        ),
         System::Library(library) => version_of(*library).map(Some),
         System::Java => match Java::find() {
             Ok(java) => Ok(Some(java.version().to_owned())),

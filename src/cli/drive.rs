@@ -29,24 +29,24 @@ pub struct DriveOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the drives that ship
+    /// List the built-in drives
     List,
     /// Print a drive's TOML with the source of each number, to copy and edit
     Show {
-        /// Name of the drive, or a file that ends in .toml, which is checked
+        /// The drive's name, or a file that ends in .toml, which is checked
         name: String,
     },
-    /// Write to a simulated drive, and count what it writes to its flash
+    /// Write to a simulated SSD, and count what it writes to its flash
     Run(run::RunOptions),
-    /// What a plan would measure on a drive, plain and encrypted
+    /// Predict what a plan would measure on a drive, plain and encrypted
     Predict(predict::PredictOptions),
-    /// Write a trace in another program's format
+    /// Convert a trace to another program's format
     Trace(trace::TraceOptions),
-    /// What encryption and its way with TRIM do to an SSD over the years
+    /// Simulate how encryption and its TRIM policy wear an SSD over the years
     Lifetime(lifetime::LifetimeOptions),
-    /// Lives of many SSDs: drives × over-provisioning × cleaning × fills × TRIM policies × ciphers × seeds
+    /// Simulate the wear of many SSDs: drives × over-provisioning × cleaning × fills × TRIM policies × ciphers × seeds
     Sweep(sweep::SweepOptions),
-    /// Measure a disk that is here for half a minute, and find the numbers of a simulated one that does the same
+    /// Measure a disk of this machine for half a minute, and fit a simulated drive to it
     Fit(fit::FitOptions),
 }
 
@@ -66,7 +66,7 @@ pub fn run(options: &DriveOptions, store: Option<&str>) -> Result<(), Failure> {
 
 fn list() -> Result<(), Failure> {
     let mut text = format!(
-        "{:<18}a bare translation layer without time, for `drive run` alone\n",
+        "{:<18}a bare translation layer without timing, for `drive run` only\n",
         run::UNIFORM
     );
     for name in Preset::names() {

@@ -16,7 +16,7 @@ pub fn needs_linux(what: &str) -> Failure {
     Failure::new(
         2,
         format!("{what} needs Linux, and this is {}", std::env::consts::OS),
-        "Use cryptmark on Linux, or in a virtual machine with it; `cryptmark doctor` says what is here.",
+        "Use cryptmark on Linux or in a Linux virtual machine. `cryptmark doctor` shows what works here.",
     )
 }
 

@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 /// Options of `cryptmark export`.
 #[derive(Debug, Args)]
 pub struct ExportOptions {
-    /// A folder, which is made, or s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH with credentials from the environment
+    /// A folder, which is created, or s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH with credentials from the environment
     #[arg(long, required = true, value_name = "DIR|URL")]
     parquet: String,
     /// Show no progress
@@ -49,7 +49,7 @@ pub fn run(options: &ExportOptions, store: Option<&str>) -> Result<(), Failure> 
     );
     if written.removed > 0 {
         text.push_str(&format!(
-            "Removed {} file(s) of attempts at shards that other runs are now\n",
+            "Removed {} file(s) of earlier attempts at shards that other runs replace\n",
             written.removed
         ));
     }
@@ -79,7 +79,7 @@ pub fn all(
             return Err(Failure::new(
                 130,
                 format!("interrupted after {} runs", written.runs),
-                "Run it again: what is written is whole, and is written again.",
+                "Run it again. It writes the finished files again as well.",
             ));
         }
         runs = store.runs_after(&after, PAGE)?;

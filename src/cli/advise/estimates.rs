@@ -185,7 +185,7 @@ fn text(target: &Target, run: &Run, costs: &[Cost], estimates: &[Estimate]) -> S
         above = Some(estimate);
     }
     text.push_str(
-        "\nTimes in ms. Rest is what was recorded less encryption and waiting for the device, at the target's speed.\n",
+        "\nTimes in ms. Rest is the recorded time without encryption and device waits, scaled to the target's speed.\n",
     );
     text
 }

@@ -49,31 +49,31 @@ const DISK_BLOCK: u64 = 512;
 /// Options about this machine.
 #[derive(Debug, Args)]
 pub struct HereOptions {
-    /// Where the volume is to be: a directory, a file or a block device
+    /// Where you want the volume: a directory, a file or a block device
     #[arg(long, default_value = ".", value_name = "PATH")]
     at: PathBuf,
-    /// Ask about a simulated drive: drive:NAME, or drive:FILE.toml
+    /// Propose a set-up for a simulated drive instead: drive:NAME or drive:FILE.toml
     #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
     system: Option<System>,
-    /// Rate of a cipher on the processor before the simulated drive, aes=145MB/s or xchacha12=600MB/s; measured here without it
+    /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s [default: measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system")]
     cpu: Vec<(String, CipherRate)>,
-    /// Cores before the simulated drive
+    /// Cores of the target CPU
     #[arg(long, value_name = "N", default_value_t = 1, requires = "system")]
     cores: u32,
-    /// Weigh this cipher only, in dm-crypt notation; can be repeated, the preferred one first
+    /// Consider only this cipher, in dm-crypt notation; can be repeated, the preferred one first
     #[arg(long = "cipher", value_name = "C")]
     ciphers: Vec<String>,
-    /// Key size in bits, counted as cryptsetup counts
+    /// Key size in bits as in cryptsetup, e.g. 512 for AES-256 in XTS
     #[arg(long, value_name = "BITS")]
     key_size: Option<u32>,
-    /// Encryption sector size in bytes [default: what the disk writes whole]
+    /// Encryption sector size in bytes [default: the disk's physical block size]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
-    /// Overwrite what the file or device named by --at holds
+    /// Overwrite the contents of the file or device that --at names
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -227,7 +227,7 @@ impl HereOptions {
             return Err(Failure::new(
                 2,
                 format!("{} isn't a simulated drive", system.as_str()),
-                "Give --system drive:NAME, or --at for a disk that is here.",
+                "Give --system drive:NAME, or --at for a disk of this machine.",
             ));
         };
         let preset = preset(name).map_err(lab::session::SessionError::from)?;

@@ -22,16 +22,16 @@ pub struct FitOptions {
     /// The storage to measure: a directory, a file or a block device
     #[arg(long, value_name = "PATH")]
     at: PathBuf,
-    /// The drive to begin with, of the same kind: a name of `cryptmark drive list`, or a file that ends in .toml [default: hdd-wd for disks, tlc-1t for others]
+    /// The drive of the same kind to start from: a name from `cryptmark drive list`, or a file that ends in .toml [default: hdd-wd for disks, tlc-1t for others]
     #[arg(long, value_name = "NAME|FILE.toml")]
     from: Option<String>,
-    /// Where the TOML of the drive goes
+    /// Write the fitted drive to this TOML file
     #[arg(long, value_name = "FILE.toml")]
     out: Option<PathBuf>,
-    /// Size of the test file, or of the part of the file or device that is written
+    /// Size of the test file, or of the part of a file or device to write, e.g. 500MB
     #[arg(long, default_value = "1GB")]
     size: ByteSize,
-    /// Another seed visits other blocks
+    /// Seed; another one visits other blocks
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Show no progress
@@ -68,8 +68,8 @@ pub fn run(options: &FitOptions) -> Result<(), Failure> {
     if let Preset::Flash(_) = from {
         return Err(Failure::new(
             2,
-            format!("{name} is a flash chip, whose numbers stand in its data sheet"),
-            "Begin with a disk or an SSD of `cryptmark drive list`.",
+            format!("{name} is a flash chip; its numbers are in its data sheet"),
+            "Start from a disk or an SSD of `cryptmark drive list`.",
         ));
     }
     let whole = whole(&options.at)?;
@@ -129,14 +129,14 @@ impl FitOptions {
         if self.size.as_u64() < LEAST {
             return Err(Failure::new(
                 2,
-                format!("--size {} is too little to know a drive by", self.size),
+                format!("--size {} is too small to fit a drive", self.size),
                 "Give 128MB or more; 1GB is the default.",
             ));
         }
         match &self.out {
             Some(out) if out.extension().is_none_or(|end| end != "toml") => Err(Failure::new(
                 2,
-                format!("--out {} would not be read again", out.display()),
+                format!("--out {} has no .toml suffix", out.display()),
                 "Give a name that ends in .toml.",
             )),
             _ => Ok(()),
@@ -195,7 +195,7 @@ fn measure(
         progress.counted(done, all);
         measured.push(bench.figure(probe)?);
     }
-    progress.doing("looking for the numbers");
+    progress.doing("fitting the drive");
     let mut report = |simulated| progress.counted(probes.len() as u64 + simulated, all);
     fit(from, &probes, &measured, reach, stop, &mut report)
 }
@@ -241,7 +241,7 @@ fn table(name: &str, fit: &Fit) -> String {
             worst * 100.0
         );
     }
-    text.push_str("\nA number that no figure depends on stays as it was. Numbers that always act together are found only together.\n");
+    text.push_str("\nNumbers that affect no figure keep their values. Numbers that act only together cannot be told apart.\n");
     text
 }
 

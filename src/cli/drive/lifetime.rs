@@ -17,34 +17,34 @@ use std::path::{Path, PathBuf};
 /// Options of `cryptmark drive lifetime`.
 #[derive(Debug, Args)]
 pub struct LifetimeOptions {
-    /// The drive: a name of `cryptmark drive list`, or a file that ends in .toml
+    /// The drive: a name from `cryptmark drive list`, or a file that ends in .toml
     #[arg(long, value_name = "NAME|FILE.toml")]
     device: String,
-    /// What the host writes in a day
+    /// Data that the host writes per day
     #[arg(long, value_name = "SIZE", default_value = "20GB")]
     daily: ByteSize,
     /// How full the file system is
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "80%")]
     fill: f64,
-    /// How many of the writes go to pages within files; the rest are new files
+    /// Share of the writes that go to pages within files; the rest are new files
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "20%")]
     overwrites: f64,
-    /// How much of the drive is left unpartitioned, in the setup that does so
+    /// Share of the drive left unpartitioned, in the setup with such a part
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "10%")]
     unpartitioned: f64,
-    /// What a compressing controller makes of plain data: 0.5 is half
+    /// Size of plain data after the controller has compressed it: 0.5 is half
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "1")]
     compression: f64,
-    /// How long to look
+    /// Years to simulate
     #[arg(long, value_name = "YEARS", default_value_t = 3.0)]
     years: f64,
-    /// Another seed writes other files; the same gives the same outcome
+    /// Seed of the files; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the outcome as JSON; - is standard output
+    /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
-    /// Write the outcome as one HTML page with pictures
+    /// Write the result as one HTML page with pictures
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Show no progress

@@ -35,7 +35,7 @@ const STEPS: u32 = 20;
 /// Options of `cryptmark drive predict`.
 #[derive(Debug, Args)]
 pub struct PredictOptions {
-    /// The drive: a name of `cryptmark drive list`, or a file that ends in .toml
+    /// The drive: a name from `cryptmark drive list`, or a file that ends in .toml
     #[arg(long, value_name = "NAME|FILE.toml")]
     device: String,
     /// Ciphers, by name (in XTS) or in dm-crypt notation
@@ -49,19 +49,19 @@ pub struct PredictOptions {
     /// The experiment; `cryptmark plans` lists them
     #[arg(long, value_name = "NAME|FILE", default_value = "storage-ciphers")]
     plan: String,
-    /// Size of the test file, as in 100MB; without it the plan's
+    /// Size of the test file, e.g. 100MB [default: the plan's]
     #[arg(long)]
     size: Option<ByteSize>,
-    /// Rate of a cipher on the processor that there would be, aes=145MB/s; measured here without it
+    /// Cipher throughput on the target CPU, e.g. aes=145MB/s [default: measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
     cpu: Vec<(String, CipherRate)>,
-    /// How a driver encrypts: queue (beside the drive), in-turn (the drive waits) or truecrypt (its threads for Windows)
+    /// Model of the driver: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads)
     #[arg(long, value_name = "DRIVER", default_value_t = Driver::Queue)]
     driver: Driver,
-    /// Another seed makes other requests; the same gives the same outcome
+    /// Seed of the requests; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the outcome as JSON; - is standard output
+    /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     /// Show no progress
@@ -123,8 +123,8 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     if plan.is_bare() {
         return Err(Failure::new(
             2,
-            format!("the plan {} asks a drive for nothing", plan.name),
-            "Choose one of block devices: storage-ciphers, fde-passmark, crystaldiskmark.",
+            format!("the plan {} sends no requests to a drive", plan.name),
+            "Choose a plan for block devices: storage-ciphers, fde-passmark, crystaldiskmark.",
         ));
     }
     let extent = plan.extent_bytes();
@@ -293,7 +293,7 @@ fn text(prediction: &Prediction<'_>) -> String {
     }
     let _ = write!(
         text,
-        "\nRates in MB/s. A cipher slower on one core than the last column says costs {:.0} % and more there.\n",
+        "\nRates in MB/s. A cipher costs {:.0} % or more if one core is slower with it than the last column.\n",
         MATTERS * 100.0
     );
     text
@@ -334,8 +334,8 @@ impl PredictOptions {
             None => Ok(ciphers),
             Some((cipher, _)) => Err(Failure::new(
                 2,
-                format!("--cpu gives a rate of {cipher}, which is not among --cipher"),
-                "Name the cipher there as well, in the same words.",
+                format!("--cpu gives a rate for {cipher}, which --cipher does not list"),
+                "Add it to --cipher in the same notation.",
             )),
         }
     }

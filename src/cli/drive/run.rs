@@ -42,49 +42,49 @@ pub const UNIFORM: &str = "ssd-uniform";
 /// Options of `cryptmark drive run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// The drive: ssd-uniform, or the name or the .toml of one with kind = "flash"
+    /// The drive: ssd-uniform, or the name or .toml file of a drive with kind = "flash"
     #[arg(long, value_name = "NAME|FILE.toml", default_value = UNIFORM)]
     device: String,
-    /// Which pages are written: uniform, hot-cold (where --hot is given), or a trace of fio, DiskSim, MQSim, MSR Cambridge or blkparse
+    /// The pages to write: uniform, hot-cold (the default with --hot), or a trace of fio, DiskSim, MQSim, MSR Cambridge or blkparse
     #[arg(long, value_name = "uniform|hot-cold|TRACE")]
     workload: Option<PathBuf>,
-    /// Erase blocks
+    /// Number of erase blocks
     #[arg(long, value_name = "N", default_value_t = BLOCKS)]
     blocks: u32,
-    /// Pages of an erase block
+    /// Pages per erase block
     #[arg(long, value_name = "N", default_value_t = PAGES_PER_BLOCK)]
     pages_per_block: u32,
-    /// Bytes of a page, which matter to a trace
+    /// Size of a page; it matters only for traces
     #[arg(long, value_name = "SIZE", default_value = "4KiB")]
     page_size: ByteSize,
-    /// Pages beyond those that the host can write, 7.37% or 0.0737
+    /// Spare pages relative to the pages that the host can write, e.g. 7.37% or 0.0737
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "7.37%")]
     over_provisioning: f64,
-    /// Which block is cleaned: greedy, fifo, random, d-choices:N or cost-benefit
+    /// Policy that picks the block to clean: greedy, fifo, random, d-choices:N or cost-benefit
     #[arg(long, value_name = "POLICY", default_value_t = Policy::Greedy)]
     gc: Policy,
-    /// How many of the requests discard a page instead of writing one
+    /// Share of the requests that discard a page instead of writing one
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0")]
     discard_fraction: f64,
-    /// Per cent of the pages, and per cent of the writes that go to them [default: 20/80]
+    /// The hot pages, in per cent of all, and the per cent of writes that go to them [default: 20/80]
     #[arg(long, value_name = "PAGES/WRITES", value_parser = hot)]
     hot: Option<Hot>,
-    /// Logs that the drive writes; with 2 the hot pages have their own
+    /// Logs that the drive writes; with 2, the hot pages have their own
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=2))]
     streams: u8,
-    /// Erases that the least worn block may be behind before it is cleaned
+    /// Clean the least worn block when it is behind by more than this number of erases
     #[arg(long, value_name = "ERASES")]
     wear_levelling: Option<u32>,
-    /// Writes before counting, in capacities of the drive
+    /// Writes before counting starts, as a multiple of the drive's capacity
     #[arg(long, value_name = "TIMES", default_value_t = WARMUP)]
     warmup: f64,
-    /// Writes that are counted, in capacities of the drive
+    /// Writes to count, as a multiple of the drive's capacity
     #[arg(long, value_name = "TIMES", default_value_t = MEASURE)]
     measure: f64,
-    /// Another seed writes other pages; the same gives the same outcome
+    /// Seed of the pages; the same seed gives the same result
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// Write the outcome as JSON; - is standard output
+    /// Write the result as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     /// Show no progress
@@ -133,8 +133,8 @@ fn replay(options: &RunOptions, path: &Path) -> Result<(), Failure> {
     if page_bytes == 0 {
         return Err(Failure::new(
             2,
-            "--page-size 0 holds nothing",
-            "Give the bytes of a page, 4KiB or so.",
+            "a page of 0 bytes is not possible",
+            "Give a --page-size such as 4KiB.",
         ));
     }
     let name = path.display().to_string();
@@ -193,7 +193,7 @@ impl RunOptions {
         match (workload, self.hot) {
             (Some(UNIFORM_WORKLOAD), Some(_)) => Err(Failure::new(
                 2,
-                "--hot says that pages differ, --workload uniform that they do not",
+                "--hot contradicts --workload uniform, in which all pages are alike",
                 "Omit one of them.",
             )),
             (Some(HOT_COLD), None) => Ok(Some(HOT)),
@@ -206,7 +206,7 @@ impl RunOptions {
         if self.streams == 2 && hot.is_none() {
             return Err(Failure::new(
                 2,
-                "--streams 2 separates hot pages from cold ones, and all are alike",
+                "--streams 2 separates hot pages from cold ones, but all pages are alike",
                 "Add --hot 20/80.",
             ));
         }
@@ -258,7 +258,7 @@ impl RunOptions {
             ("--warmup", self.warmup != WARMUP),
             ("--measure", self.measure != MEASURE),
         ];
-        let remedy = "Leave it out; a trace is played once, on a drive that was filled in order.";
+        let remedy = "Omit it. A trace is played once, on a drive that was filled in order.";
         refuse(&given, "a trace", remedy)
     }
 
@@ -277,7 +277,7 @@ impl RunOptions {
             ("--streams", self.streams != 1),
             ("--wear-levelling", self.wear_levelling.is_some()),
         ];
-        let remedy = "Leave it out; `cryptmark drive show` prints what can be edited in a file.";
+        let remedy = "Omit it. `cryptmark drive show` prints the chip's TOML, which you can edit.";
         refuse(&given, "a flash chip", remedy)
     }
 
@@ -377,14 +377,14 @@ fn refuse(given: &[(&str, bool)], subject: &str, remedy: &str) -> Result<(), Fai
         None => Ok(()),
         Some((name, _)) => Err(Failure::new(
             2,
-            format!("{name} says nothing about {subject}"),
+            format!("{name} does not apply to {subject}"),
             remedy,
         )),
     }
 }
 
 fn hot(text: &str) -> Result<Hot, String> {
-    let wrong = || format!("{text} is not two shares; write 20/80");
+    let wrong = || format!("{text} isn't a pair of shares; write 20/80");
     let (pages, writes) = text.split_once('/').ok_or_else(wrong)?;
     let percent = |text: &str| text.trim_end_matches('%').parse::<f64>().ok();
     match (percent(pages), percent(writes)) {

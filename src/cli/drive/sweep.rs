@@ -21,13 +21,13 @@ pub struct SweepOptions {
     /// The specification, a TOML file
     #[arg(value_name = "SPEC.toml")]
     specification: String,
-    /// The first seed; the same gives the same lives
+    /// The first seed; the same seed gives the same results
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 62))]
     seed: u64,
-    /// Go on with the newest run of this specification that was interrupted
+    /// Resume the newest interrupted run of this specification
     #[arg(long)]
     resume: bool,
-    /// Say what would be lived and how long that takes, and store nothing
+    /// Print what would be simulated and how long that takes, but simulate nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -59,7 +59,7 @@ pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
         true => {
             let session = beginning(&destination.store, session, name)?;
             eprintln!(
-                "going on with {}: {} of {} drives and settings are done",
+                "resuming {}: {} of {} drives and settings are done",
                 session.header().run,
                 session.places_done(),
                 sweep.numbers().len()
@@ -100,7 +100,7 @@ fn go_on(
     if sweep.lives() >= MANY {
         let time = estimate(sweep, &session, output.no_progress)?;
         eprintln!(
-            "{} lives, about {} on {} cores; `cryptmark fleet plan` shares them among hosts, and what is interrupted can be gone on with",
+            "{} lives, about {} on {} cores; `cryptmark fleet plan` shares them among hosts, and --resume continues an interrupted run",
             sweep.lives(),
             told(time),
             cores()
@@ -123,8 +123,8 @@ fn beginning<'a>(store: &Store, session: Session<'a>, name: &str) -> Result<Sess
     }
     Err(Failure::new(
         2,
-        format!("no interrupted run of {name} with this seed, by this version, is stored"),
-        "Leave --resume out to begin anew; `cryptmark list` says what is stored.",
+        format!("no interrupted run of {name} with this seed and version is stored"),
+        "Omit --resume to begin anew. `cryptmark list` shows the stored runs.",
     ))
 }
 
@@ -132,7 +132,7 @@ fn beginning<'a>(store: &Store, session: Session<'a>, name: &str) -> Result<Sess
 fn estimate(sweep: &Sweep, session: &Session<'_>, no_progress: bool) -> Result<Duration, Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::steps(no_progress);
-    progress.step("living one life to see how long it takes", 0, 1);
+    progress.step("simulating one life to estimate the time", 0, 1);
     let start = Instant::now();
     let outcome = session.try_one(&stop);
     let time = start.elapsed();
@@ -170,7 +170,7 @@ pub fn describe(sweep: &Sweep) -> String {
     );
     let _ = writeln!(
         text,
-        "each not encrypted, and by {} with {}: {} lives",
+        "each unencrypted, and under {} with {}: {} lives",
         count(sweep.policies.len(), "TRIM policy", "TRIM policies"),
         count(sweep.ciphers.len(), "cipher", "ciphers"),
         sweep.lives()

@@ -16,7 +16,7 @@ pub struct TraceOptions {
     /// The format to write: fio, disksim, mqsim, msr or blkparse
     #[arg(long, value_name = "FORMAT")]
     format: Format,
-    /// Where to; - is standard output
+    /// The file to write; - is standard output
     #[arg(short, long, value_name = "FILE|-", default_value = "-")]
     output: PathBuf,
 }
@@ -64,7 +64,7 @@ fn rewrite<W: Write>(input: File, output: W, format: Format) -> Result<W, TraceE
     }
     if reader.format() == Some(Format::MqSim) {
         eprintln!(
-            "the times are whole numbers: they are taken for MQSim's nanoseconds; \
+            "the times are whole numbers, so they are read as MQSim's nanoseconds; \
              DiskSim's milliseconds have a decimal point"
         );
     }

@@ -18,7 +18,7 @@ pub(super) fn run(options: &RunOptions) -> Result<(), Failure> {
             return Err(Failure::new(
                 2,
                 format!("{} isn't a flash chip", options.device),
-                "Choose ssd-uniform or one of kind flash; `drive lifetime` wears SSDs, `drive predict` times all.",
+                "Choose ssd-uniform or a drive of kind flash. For SSDs use `drive lifetime` or `drive predict`.",
             ));
         }
     };
