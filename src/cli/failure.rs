@@ -188,7 +188,9 @@ impl From<TransferError> for Failure {
         let (code, remedy) = match &error {
             TransferError::Block(error @ BlockError::Protected { .. }) => (4, error.remedy()),
             TransferError::Block(error) => (1, error.remedy()),
-            TransferError::Input(_) => (1, "Check the input; the volume is written in part."),
+            TransferError::Input(_) => {
+                (1, "Check the input. Only a part of the volume was written.")
+            }
             // It may have failed; who wanted no more than the beginning knows that.
             TransferError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => (
                 1,

@@ -21,17 +21,17 @@ pub struct FleetOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Cut an experiment into shards, which `cryptmark run FILE --shard I/N` measures
+    /// Split an experiment into shards, each measured by `cryptmark run FILE --shard I/N`
     Plan(PlanOptions),
-    /// Say which shards of an experiment are stored
+    /// Show which shards of an experiment are stored
     Status {
         /// The experiment's name
         name: String,
     },
-    /// Write what Slurm or Kubernetes take to run the shards
+    /// Write a Slurm script or a Kubernetes manifest that runs the shards
     #[cfg(feature = "fleet")]
     Manifest(Box<manifest::ManifestOptions>),
-    /// Say what the trials of many hosts come to: overhead by CPU, device, kernel and cipher, outliers, versions that are slower
+    /// Summarise the trials of many hosts: overhead by CPU, device, kernel and cipher, outliers, slower versions
     #[cfg(feature = "fleet")]
     Report(report::ReportOptions),
 }
@@ -41,19 +41,19 @@ enum Action {
 struct PlanOptions {
     /// A name from `cryptmark plans`, or a TOML file
     plan: String,
-    /// One shard for each of so many hosts: simulated drives are dealt out among them, real storage is measured whole by each
+    /// Make one shard for each of N hosts: they share simulated drives, and each measures all of its real storage
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     hosts: Option<u32>,
-    /// One shard, and run, for every combination: system=S, cipher=C, workload=W, seed=1..20; can be repeated
+    /// Make one shard and run for every combination: system=S, cipher=C, workload=W, seed=1..20; can be repeated
     #[arg(long, value_name = "AXIS=VALUE")]
     matrix: Vec<String>,
-    /// What the experiment is called where it is stored [default: the plan's name]
+    /// Name of the experiment in the store [default: the plan's name]
     #[arg(long)]
     name: Option<String>,
     /// Seed of offsets and data, the same on every host
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(..1 << 63))]
     seed: u64,
-    /// Where to write the experiment, or standard output with -
+    /// The file to write the experiment to; - is standard output
     #[arg(short, long, value_name = "FILE|-", default_value = "-")]
     output: PathBuf,
 }

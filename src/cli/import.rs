@@ -17,10 +17,10 @@ const MOST: u64 = 64 << 20;
 /// Options of `cryptmark import`.
 #[derive(Debug, Args)]
 pub struct ImportOptions {
-    /// JSON of cryptmark, fio or hyperfine, or text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd; of several files of another program what they have in common are repetitions
+    /// JSON of cryptmark, fio or hyperfine, text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd; a test found in several files counts as repeated
     #[arg(required = true, value_name = "FILE|-")]
     files: Vec<PathBuf>,
-    /// What another program has measured: none for a plain device, or the name that runs compared with it have
+    /// The system that another program measured, named as in the runs to compare with; none is a plain device
     #[arg(long, value_name = "SYSTEM", default_value = "none")]
     system: String,
 }
@@ -55,7 +55,7 @@ pub fn run(options: &ImportOptions, store: Option<&str>) -> Result<(), Failure> 
             TakenOver::Stored => writeln!(text, "Imported {cells} of {} as run {id}.", run.plan),
             TakenOver::Completed => writeln!(
                 text,
-                "Imported {cells} of {} as run {id}, of which a part was stored.",
+                "Imported {cells} of {} as run {id}, of which a part was stored already.",
                 run.plan
             ),
             TakenOver::There => writeln!(text, "Run {id} is stored already."),

@@ -26,9 +26,9 @@ pub struct LabOptions {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum LabCommand {
-    /// Build the lab kernel in the user's cache: some minutes, 130 MB from Debian's archive
+    /// Build the lab kernel in the user's cache; this takes minutes and downloads 130 MB from Debian's archive
     Build(BuildOptions),
-    /// Run a command in the lab kernel, as root among this system's files; what it writes is forgotten
+    /// Run a command in the lab kernel, as root on this system's files; its writes are discarded
     Run(RunOptions),
 }
 
@@ -46,16 +46,16 @@ struct RunOptions {
     /// A directory of this system in which the command may write (repeatable)
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
-    /// A file or block device to be a disk: /dev/ubda, /dev/ubdb, … (repeatable)
+    /// A file or block device to attach as a disk: /dev/ubda, /dev/ubdb, … (repeatable)
     #[arg(long, value_name = "FILE")]
     disk: Vec<PathBuf>,
-    /// Let nobody write to the disks
+    /// Attach the disks read-only
     #[arg(long, requires = "disk")]
     read_only: bool,
-    /// The machine's memory, where all lies that is forgotten
+    /// Memory of the lab, which also holds the discarded writes
     #[arg(long, value_name = "SIZE", default_value = "512MiB")]
     memory: ByteSize,
-    /// End it after so many seconds
+    /// Stop the command after this many seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     /// The command and its arguments

@@ -31,18 +31,15 @@ const EXIT_STATUS: &[(&str, &str)] = &[
     ),
     (
         "130",
-        "Interrupted; what was measured so far is stored and said to be partial.",
+        "Interrupted. The measurements so far are stored and marked as partial.",
     ),
 ];
 
 const ENVIRONMENT: &[(&str, &str)] = &[
-    (
-        "CRYPTMARK_STORE",
-        "Where runs are kept, as --store says it.",
-    ),
+    ("CRYPTMARK_STORE", "Where runs are kept, as with --store."),
     (
         "NO_COLOR",
-        "No colours on the terminal, whatever its value.",
+        "If it is set to any value, the terminal shows no colours.",
     ),
     (
         "JAVA_HOME",
@@ -54,18 +51,18 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "XDG_STATE_HOME",
-        "The user's state directory, instead of ~/.local/state: headers of volumes are kept there before they are changed.",
+        "The user's state directory, instead of ~/.local/state. It keeps the headers of volumes as they were before a change.",
     ),
 ];
 
 const FILES: &[(&str, &str)] = &[
     (
         "~/.local/share/cryptmark/runs",
-        "The stored runs, a file each.",
+        "The stored runs, one file each.",
     ),
     (
         "~/.local/state/cryptmark/headers",
-        "Headers of volumes as they were before a command changed them; secret.",
+        "Headers of volumes as they were before a command changed them. Keep them secret.",
     ),
 ];
 

@@ -103,19 +103,19 @@ pub struct Arguments {
 pub enum Command {
     /// Measure what encryption costs
     Run(Box<run::RunOptions>),
-    /// List the experiments that ship, or print one to copy and edit
+    /// List the built-in experiments, or print one to copy and edit
     Plans(plans::PlansOptions),
     /// List the stored runs
     List,
     /// Print a stored run
     Show(stored::ShowOptions),
-    /// Say where runs are kept, what waits to be stored, and change the version of the tables
+    /// Show where runs are kept and what waits to be stored, or change the version of a server's tables
     Store(store::StoreOptions),
-    /// Share an experiment among many hosts
+    /// Distribute an experiment among many hosts
     Fleet(fleet::FleetOptions),
-    /// Name a stored run, to compare others with
+    /// Name a stored run to compare others with
     Baseline(baseline::BaselineOptions),
-    /// Take over results of fio, hyperfine, CrystalDiskMark and others, or runs of other machines
+    /// Import results of fio, hyperfine, CrystalDiskMark and others, or runs of other machines
     Import(import::ImportOptions),
     /// Write stored trials as Parquet, for DuckDB, Spark, Trino, pandas
     #[cfg(feature = "fleet")]
@@ -128,13 +128,13 @@ pub enum Command {
     Advise(advise::AdviseOptions),
     /// Recompute the percentages that a document claims from its own figures
     Papercheck(papercheck::PapercheckOptions),
-    /// Open and keep encrypted volumes
+    /// Open, create and maintain encrypted volumes
     Volume(Box<volume::VolumeOptions>),
-    /// Simulate drives that are not here
+    /// Simulate drives that this machine does not have
     Drive(Box<drive::DriveOptions>),
     /// Build the lab kernel, which has dm-crypt, cryptoloop, jffs2 and cramfs, and run commands in it
     Lab(lab::LabOptions),
-    /// Say what this machine can measure, and what is missing for the rest
+    /// Show what this machine can measure, and what the rest needs
     Doctor(doctor::DoctorOptions),
     #[cfg(target_os = "linux")]
     /// Run a job on file systems for another process of this program
@@ -200,7 +200,7 @@ fn open_store_of_runs(location: Option<&str>) -> Result<Store, Failure> {
 fn open_store_to_measure(location: Option<&str>) -> Result<Store, Failure> {
     let store = open_store_or_wait(location)?;
     if let Some(reason) = store.absence() {
-        eprintln!("warning: {reason}\n  What is measured waits here until the store is back.");
+        eprintln!("warning: {reason}\n  New measurements wait here until the store is back.");
     }
     Ok(store)
 }
@@ -226,7 +226,7 @@ fn open_store_or_wait(location: Option<&str>) -> Result<Store, Failure> {
 fn waiting(store: &Store) -> Result<Option<String>, Failure> {
     Ok(match store.waiting()? {
         Some((runs @ 1.., folder)) => Some(format!(
-            "{runs} run(s) wait in {}; the next command that reaches the store has it take them.",
+            "{runs} run(s) wait in {}. The next command that reaches the store moves them there.",
             folder.display()
         )),
         _ => None,
@@ -244,7 +244,7 @@ fn told(handed: &HandedOver) -> String {
     }
     if handed.superseded > 0 {
         text.push_str(&format!(
-            "{} run(s) that waited are dropped: another run is their shard\n",
+            "{} run(s) that waited are dropped: their shard is stored as another run\n",
             handed.superseded
         ));
     }
@@ -274,7 +274,10 @@ fn print(text: &str) -> Result<(), Failure> {
 /// that nothing was changed.
 fn print_done(text: &str) {
     if let Err(failure) = print(text) {
-        eprint!("warning: {}; but this is done:\n{text}", failure.what());
+        eprint!(
+            "warning: {}, but the command succeeded:\n{text}",
+            failure.what()
+        );
     }
 }
 

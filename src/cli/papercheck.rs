@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A claimed difference \"A over B\" of p % follows if numbers that round to the printed figures of A and B give it.
-The exit code is 5 if a claim does not follow, or if another one of the same says another number; 0 otherwise,
-also for claims whose figures the document does not print.")]
+The exit code is 5 if a claim does not follow, or if two claims about the same difference disagree. Otherwise
+it is 0, even if the document does not print the figures of a claim.")]
 pub struct PapercheckOptions {
-    /// A document that ships (storage-ciphers, fde-passmark, java-os, ssd-truecrypt, crypto-fs), or
-    /// a document's figures, one row each, with the same columns
+    /// A built-in document (storage-ciphers, fde-passmark, java-os, ssd-truecrypt, crypto-fs), or
+    /// a CSV file with the figures of a document, one a row, in the same columns
     #[arg(value_name = "NAME|FILE.csv")]
     file: PathBuf,
 }

@@ -125,7 +125,7 @@ impl Progress {
         let progress = Self::new(silent, 0);
         progress
             .bar
-            .set_style(template("{spinner} {msg:<32} {bar:40} {elapsed} gone"));
+            .set_style(template("{spinner} {msg:<32} {bar:40} {elapsed} elapsed"));
         progress
     }
 
@@ -165,7 +165,7 @@ impl Progress {
     /// Shows that something is looked for that takes a while, before the first visit.
     pub fn looking_for(&self, what: &str) {
         self.bar
-            .set_style(template("{spinner} {msg} {elapsed} gone"));
+            .set_style(template("{spinner} {msg} {elapsed} elapsed"));
         self.bar.set_message(what.to_owned());
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }

@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 /// Options of `cryptmark report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// Runs: ids or their beginnings, baselines, or `latest`
+    /// Runs: ids or the start of an id, baselines, or `latest`
     #[arg(required_unless_present = "serve", value_name = "ID")]
     ids: Vec<String>,
-    /// The file: .html, .md, .csv or .json; text to the terminal without it
+    /// The file to write: .html, .md, .csv or .json [default: text on the terminal]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Show all stored runs to a browser on this machine, until Ctrl-C
     #[arg(long, conflicts_with_all = ["ids", "output"])]
     serve: bool,
-    /// The port of 127.0.0.1 to serve on; 0 is any that is free
+    /// The port of 127.0.0.1 to serve on; 0 is any free port
     #[arg(long, default_value_t = 0, requires = "serve")]
     port: u16,
 }
@@ -61,7 +61,10 @@ pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
         _ => {
             return Err(Failure::new(
                 2,
-                format!("{} has no suffix of a report", path.display()),
+                format!(
+                    "{} does not end in the suffix of a report format",
+                    path.display()
+                ),
                 "Use .html, .md, .csv or .json.",
             ));
         }

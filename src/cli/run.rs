@@ -35,61 +35,61 @@ pub struct RunOptions {
     /// The storage to measure: a directory, a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     #[arg(long, default_value = ".", value_name = "PATH")]
     at: PathBuf,
-    /// Size of the test file, as in 500MB or 4GiB
+    /// Size of the test file, e.g. 500MB or 4GiB
     #[arg(long)]
     size: Option<ByteSize>,
-    /// Repetitions of every cell, whatever they say
+    /// Repeat every cell this many times, whatever the results are
     #[arg(long, value_name = "N", conflicts_with_all = ["time", "precision"])]
     repeat: Option<u32>,
-    /// Measure for so long at most, in seconds
+    /// Measure for at most this many seconds
     #[arg(long, value_name = "SECONDS")]
     time: Option<f64>,
-    /// Stop when every cost is known to so many points of per cent, and is certain
+    /// Stop when every cost is certain and known to within this many percentage points
     #[arg(long, value_name = "POINTS")]
     precision: Option<f64>,
-    /// A first look: eight seconds, or three repetitions of a tenth of a second or 64 MB at most
+    /// Take a first look: eight seconds, or three repetitions of at most 0.1 s or 64 MB
     #[arg(long)]
     quick: bool,
-    /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME and the others of `cryptmark doctor`; can be repeated
+    /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME or another one that `cryptmark doctor` lists; can be repeated
     #[arg(long = "system", value_name = "S")]
     systems: Vec<System>,
     /// Measure this cipher, by its name (in XTS) or in dm-crypt notation; can be repeated
     #[arg(long = "cipher", value_name = "C")]
     ciphers: Vec<String>,
-    /// Key size in bits, counted as cryptsetup counts
+    /// Key size in bits as in cryptsetup, e.g. 512 for AES-256 in XTS
     #[arg(long, value_name = "BITS")]
     key_size: Option<u32>,
-    /// Driving threads of every workload; can be repeated
+    /// Threads that send requests, in every workload; can be repeated
     #[arg(long, value_name = "N")]
     threads: Vec<u32>,
-    /// Cores that share a large request of the built-in engine, where they are measured to be faster; before a simulated drive, cores that encrypt
+    /// Cores used to encrypt one large request, if that measures faster. For simulated drives: cores that encrypt
     #[arg(long, value_name = "N")]
     cores: Option<u32>,
-    /// Rate of a cipher on the processor before simulated drives, aes=145MB/s; measured here without it
+    /// For simulated drives: cipher throughput on the target CPU, e.g. aes=145MB/s [default: measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
     cpu: Vec<(String, CipherRate)>,
-    /// How a driver encrypts before simulated drives: queue (beside the drive), in-turn (the drive waits) or truecrypt (its threads for Windows) [default: queue]
+    /// For simulated drives: model of the driver: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads) [default: queue]
     #[arg(long, value_name = "DRIVER")]
     driver: Option<Driver>,
     /// Encryption sector size in bytes; can be repeated
     #[arg(long = "sector-size", value_name = "BYTES")]
     sector_sizes: Vec<u32>,
-    /// Force a backend of the built-in engine, as `cryptmark doctor` lists them of each cipher
+    /// Force a backend of the built-in engine; `cryptmark doctor` lists those of each cipher
     #[arg(long, value_parser = backend)]
     backend: Option<Backend>,
-    /// What to time: the cipher over memory, the block device, or file systems
+    /// What to time: a cipher in memory, a block device, or file systems
     #[arg(long)]
     tier: Option<TierName>,
-    /// Time this command in the mounted directory, as sh -c runs it; can be repeated
+    /// Time this shell command (sh -c) in the mounted directory; can be repeated
     #[arg(long = "op", value_name = "COMMAND")]
     commands: Vec<String>,
-    /// How many do each operation on a file system at the same time
+    /// How many jobs do each file system operation at the same time
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
     /// Seed of offsets and data; the same seed visits the same blocks
     #[arg(long)]
     seed: Option<u64>,
-    /// Measure one shard of an experiment that `cryptmark fleet plan` has cut, or of a plan: 3/40
+    /// Measure one shard of a plan, or of an experiment from `cryptmark fleet plan`, e.g. 3/40
     #[arg(long, value_name = "I/N", conflicts_with_all = [
         "size", "repeat", "time", "precision", "quick", "systems", "ciphers", "key_size", "threads", "cores", "cpu",
         "driver", "sector_sizes", "tier", "commands", "jobs",
@@ -97,10 +97,10 @@ pub struct RunOptions {
     shard: Option<String>,
     #[command(flatten)]
     output: Output,
-    /// Say what would be measured, and measure nothing
+    /// Print what would be measured, but measure nothing
     #[arg(long)]
     dry_run: bool,
-    /// Overwrite what the file or device named by --at holds
+    /// Overwrite the contents of the file or device that --at names
     #[arg(long)]
     yes: bool,
 }
@@ -267,8 +267,8 @@ impl RunOptions {
             if simulated || plan.is_bare() || plan.steady.is_some() {
                 return Err(Failure::new(
                     2,
-                    format!("--time and --precision do not go with {}", plan.name),
-                    "Give --repeat; they are for storage that is here, such as in `cryptmark run`.",
+                    format!("--time and --precision do not apply to {}", plan.name),
+                    "Give --repeat instead. They apply to plans that measure real storage.",
                 ));
             }
             plan.until = Some(until);
@@ -305,7 +305,7 @@ pub fn backend(text: &str) -> Result<Backend, String> {
 pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
     let (cipher, rate) = text
         .split_once('=')
-        .ok_or_else(|| format!("{text} is not a rate; write aes=145MB/s"))?;
+        .ok_or_else(|| format!("{text} isn't a rate; write aes=145MB/s"))?;
     match rate.parse() {
         Ok(rate) => Ok((cipher.to_owned(), rate)),
         Err(error) => Err(NoRate::to_string(&error)),

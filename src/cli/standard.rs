@@ -14,7 +14,7 @@ pub fn check_input() -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             "standard input is closed",
-            "Give it a file or a pipe, or name a file instead of -.",
+            "Connect it to a file or a pipe, or name a file instead of -.",
         ));
     }
     Ok(())
@@ -29,7 +29,7 @@ pub fn check_output() -> Result<(), Failure> {
     if is_closed(io::stdout()) {
         return Err(Failure::new(
             2,
-            "standard output is closed: all that is written to it would be lost",
+            "standard output is closed, so all output would be lost",
             "Send it to a file or a pipe, or name a file instead of -.",
         ));
     }

@@ -17,17 +17,17 @@ pub struct StoreOptions {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Say where runs are kept and what waits to be stored; the default
+    /// Show where runs are kept and what waits to be stored; the default
     Status,
-    /// Have the store take what waits on this machine
+    /// Move the runs that wait on this machine to the store
     HandOver,
-    /// Take over the runs that an earlier cryptmark kept in a SQLite file, which stays as it is
+    /// Import the runs that an earlier cryptmark kept in a SQLite file, which is not changed
     #[cfg(feature = "sqlite")]
     TakeOver {
-        /// The file, as ~/.local/share/cryptmark/runs.db
+        /// The file, e.g. ~/.local/share/cryptmark/runs.db
         file: PathBuf,
     },
-    /// Bring a server's tables to a version: up by itself when a newer cryptmark opens them, down for an older one
+    /// Change the version of a server's tables: down for an older cryptmark; a newer one raises it itself
     #[cfg(feature = "postgres")]
     Migrate {
         /// The version [default: the newest that this program knows]
@@ -52,7 +52,7 @@ fn status(location: Option<&str>) -> Result<(), Failure> {
     let store = open_store_or_wait(location)?;
     let mut text = format!("{}\n", store.location());
     match store.absence() {
-        Some(reason) => text.push_str(&format!("away: {reason}\n")),
+        Some(reason) => text.push_str(&format!("not reachable: {reason}\n")),
         None => text.push_str(&format!(
             "{} run(s){}\n",
             store.list()?.len(),

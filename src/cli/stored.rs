@@ -19,7 +19,7 @@ pub struct ShowOptions {
 pub fn list(store: Option<&str>) -> Result<(), Failure> {
     const NONE: &str = "No runs are stored yet: `cryptmark run` measures.\n";
     if let Some(path) = absent(store)? {
-        return print(&format!("{} is not there. {NONE}", path.display()));
+        return print(&format!("{} does not exist. {NONE}", path.display()));
     }
     let runs = open_store(store)?.list()?;
     if runs.is_empty() {

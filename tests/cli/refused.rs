@@ -77,7 +77,7 @@ fn bad_arguments_are_refused_before_anything_happens() {
     }
     let none = sandbox.ok(&["list", "--store", "mistyped.db"]);
     assert!(
-        none.starts_with("mistyped.db is not there. No runs"),
+        none.starts_with("mistyped.db does not exist. No runs"),
         "{none}"
     );
     assert!(!sandbox.path("mistyped.db").exists());

@@ -44,7 +44,7 @@ fn runs_wait_for_a_server_that_is_away() {
         told(&output)
     );
     let output = with(&["store"]);
-    assert!(String::from_utf8_lossy(&output.stdout).contains("away: "));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("not reachable: "));
 
     // A shard is not done before it is stored: its engine is told to try again.
     let output = with(&["run", "drives.toml", "--shard", "1/40", "--no-progress"]);

@@ -167,7 +167,7 @@ fn scripts_hold_what_was_meant() {
         sandbox.fails(2, &with(wrong));
     }
     let told = sandbox.fails(2, &["fleet", "manifest", "drives.toml", "--slurm"]);
-    assert!(told.contains("not cut into shards"), "{told}");
+    assert!(told.contains("not an experiment in shards"), "{told}");
     // More shards than an array has tasks: every task takes several.
     let many = [
         "fleet",

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("engine").required(true).args(["slurm", "kubernetes"]))]
 pub struct ManifestOptions {
-    /// The experiment, as `cryptmark fleet plan` has written it
+    /// The experiment's file, written by `cryptmark fleet plan`
     experiment: String,
     /// A script for sbatch: a job array whose tasks start again when a node is lost
     #[arg(long)]
@@ -20,25 +20,25 @@ pub struct ManifestOptions {
     /// An Indexed Job with its ConfigMap, for kubectl apply
     #[arg(long)]
     kubernetes: bool,
-    /// Shards at the same time, at most
+    /// Maximum number of shards that run at the same time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at_once: Option<u32>,
-    /// Memory of a shard, as Slurm or Kubernetes writes it
+    /// Memory per shard, as Slurm or Kubernetes writes it, e.g. 2G or 2Gi
     #[arg(long)]
     memory: Option<String>,
-    /// Cores of a shard
+    /// Cores per shard
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     cores: u32,
     /// Slurm: partition
     #[arg(long, requires = "slurm")]
     partition: Option<String>,
-    /// Slurm: limit of time of a task, as in 1:30:00
+    /// Slurm: time limit of a task, e.g. 1:30:00
     #[arg(long, requires = "slurm")]
     time: Option<String>,
     /// Slurm: what to measure on every host: a directory, a file or a block device
     #[arg(long, requires = "slurm", value_name = "PATH")]
     at: Option<String>,
-    /// Slurm: the program on the hosts
+    /// Slurm: path of cryptmark on the hosts
     #[arg(
         long,
         requires = "slurm",
@@ -46,28 +46,28 @@ pub struct ManifestOptions {
         default_value = "cryptmark"
     )]
     program: String,
-    /// Kubernetes: the image that has the program
+    /// Kubernetes: container image that contains cryptmark
     #[arg(long, requires = "kubernetes", default_value = "cryptmark:latest")]
     image: String,
     /// Kubernetes: namespace
     #[arg(long, requires = "kubernetes")]
     namespace: Option<String>,
-    /// Kubernetes: measure this storage class, in a volume that every pod claims; can be repeated
+    /// Kubernetes: measure this storage class in a volume that each pod claims; can be repeated
     #[arg(long = "storage-class", requires = "kubernetes", value_name = "NAME")]
     storage_classes: Vec<String>,
-    /// Kubernetes: size of such a volume
+    /// Kubernetes: size of each claimed volume
     #[arg(long, requires = "kubernetes", default_value = "16Gi")]
     volume_size: String,
-    /// Kubernetes: a taint that does not keep the pods away, KEY[=VALUE][:EFFECT]; can be repeated
+    /// Kubernetes: a taint that the pods tolerate, KEY[=VALUE][:EFFECT]; can be repeated
     #[arg(long = "toleration", requires = "kubernetes", value_name = "TAINT")]
     tolerations: Vec<Toleration>,
     /// Kubernetes: a label that a node must have, KEY=VALUE; can be repeated
     #[arg(long = "node-label", requires = "kubernetes", value_name = "LABEL", value_parser = label)]
     node_labels: Vec<(String, String)>,
-    /// Kubernetes: the secret whose key `url` is the store
+    /// Kubernetes: the secret whose key `url` holds the URL of the store
     #[arg(long, requires = "kubernetes", default_value = "cryptmark-store")]
     secret: String,
-    /// Where to write it, or standard output with -
+    /// The file to write; - is standard output
     #[arg(short, long, value_name = "FILE|-", default_value = "-")]
     output: PathBuf,
 }
@@ -90,9 +90,12 @@ pub fn run(options: &ManifestOptions) -> Result<(), Failure> {
     let Some(experiment) = FleetPlan::load(&options.experiment)? else {
         return Err(Failure::new(
             2,
-            format!("{} is a plan and not cut into shards", options.experiment),
             format!(
-                "Cut it: cryptmark fleet plan {} --hosts N -o FILE.toml.",
+                "{} is a plan, not an experiment in shards",
+                options.experiment
+            ),
+            format!(
+                "Split it: cryptmark fleet plan {} --hosts N -o FILE.toml.",
                 options.experiment
             ),
         ));

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 /// Options of `cryptmark fleet report`.
 #[derive(Debug, Args)]
 pub struct ReportOptions {
-    /// What `cryptmark export` has written, a folder or a URL; or a store, a file or postgres:// [default: the store]
+    /// An export by `cryptmark export`, as a folder or URL, or a store [default: the store]
     #[arg(value_name = "DIR|URL|STORE")]
     from: Option<String>,
-    /// Print it as JSON
+    /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Also write it as a page
+    /// Also write the report as an HTML page
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Show no progress
@@ -36,6 +36,6 @@ pub fn run(_: &ReportOptions, _: Option<&str>) -> Result<(), Failure> {
     Err(Failure::new(
         1,
         "this program was built without reports on fleets",
-        "Build it with --features fleet-report, or ask what `cryptmark export` writes with DuckDB.",
+        "Build it with --features fleet-report, or query the output of `cryptmark export` with DuckDB.",
     ))
 }

@@ -46,7 +46,7 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
         Failure::new(
             1,
             format!("cannot serve on port {port}: {error}"),
-            "Give another --port, or none for any that is free.",
+            "Give another --port, or omit it to use any free port.",
         )
     };
     let secret = secret()?;
@@ -150,7 +150,7 @@ fn converse(mut stream: TcpStream, shelf: &Shelf) -> io::Result<()> {
             Ok(httparse::Status::Partial) | Err(httparse::Error::TooManyHeaders) => refusal(
                 TOO_LARGE,
                 "The request is too long",
-                "Type in the address anew.",
+                "Enter the address again.",
             ),
             Err(_) => refusal(MALFORMED, "This is not a request", "Use a browser."),
         };
@@ -234,11 +234,11 @@ fn answer(
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let refused = if !is_for_us(authority, request.headers, shelf.address.port()) {
         let what = "This address is for a browser on this machine";
-        let remedy = "Type in the address that cryptmark has printed.";
+        let remedy = "Enter the address that cryptmark has printed.";
         Some(refusal(FORBIDDEN, what, remedy))
     } else if path_behind(&shelf.secret, path).is_none() {
         let what = "This address lacks the secret that cryptmark has printed";
-        Some(refusal(FORBIDDEN, what, "Type in the whole address."))
+        Some(refusal(FORBIDDEN, what, "Enter the whole address."))
     } else if !matches!(method, "GET" | "HEAD") {
         let what = "Pages can be read here, and nothing else";
         Some(refusal(NOT_ALLOWED, what, "Use GET or HEAD."))

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// What becomes of what is measured.
 #[derive(Debug, Args)]
 pub struct Output {
-    /// Write the record as JSON to a file, or to standard output with -
+    /// Write the record as JSON; - is standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
     /// Write the report as one HTML page
@@ -27,7 +27,7 @@ pub struct Output {
     /// Compare with this baseline or stored run when done
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
-    /// Exit with 5 if anything is slower than the baseline by more than this, judged on the interval
+    /// Exit with 5 if the whole interval of any cell shows it slower than the baseline by more than this
     #[arg(long, value_name = "PCT", requires = "baseline", value_parser = compare::percent)]
     fail_if_slower: Option<f64>,
     /// Show no progress
@@ -238,7 +238,7 @@ pub fn rescue(run: &Run, failure: Failure) -> Failure {
         }
     }
     failed(format!(
-        "{} What was measured could not be written here or to {} either.",
+        "{} The measurements could not be written here or to {} either.",
         failure.remedy(),
         elsewhere.display()
     ))

@@ -82,7 +82,7 @@ pub(super) fn describe(plan: &Plan, at: &Path) -> String {
     if let Some(until) = &plan.until {
         let _ = writeln!(
             text,
-            "in slices, until every cost is known to {} points of per cent, for {} s at most",
+            "in slices, until every cost is known to within {} percentage points, for {} s at most",
             until.precision, until.seconds
         );
         return text;

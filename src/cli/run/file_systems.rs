@@ -33,8 +33,8 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
         (Experiment::FileSystems(_), Some(_)) => {
             return Err(Failure::new(
                 2,
-                format!("the plan {name} is one of file systems"),
-                "Leave --tier out, or choose another plan: `cryptmark plans`.",
+                format!("the plan {name} measures file systems"),
+                "Omit --tier, or choose another plan: `cryptmark plans`.",
             ));
         }
         (Experiment::Sweep(_), _) => {
@@ -54,8 +54,8 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
         (Experiment::Storage(_), _) if asked || options.jobs.is_some() => {
             return Err(Failure::new(
                 2,
-                format!("the plan {name} is none of file systems"),
-                "Choose file-systems or crypto-fs, or leave the plan out: `cryptmark plans`.",
+                format!("the plan {name} does not measure file systems"),
+                "Choose file-systems or crypto-fs, or omit the plan: `cryptmark plans`.",
             ));
         }
         (Experiment::Storage(_), _) => return Ok(None),
@@ -141,8 +141,8 @@ impl RunOptions {
         if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
             return Err(Failure::new(
                 2,
-                format!("{name} says nothing about file systems"),
-                "Leave it out; --jobs asks for several at a time.",
+                format!("{name} does not apply to file systems"),
+                "Omit it. --jobs sets how many operations run at a time.",
             ));
         }
         if self.sector_sizes.len() > 1 {
@@ -183,7 +183,7 @@ pub(super) fn describe(plan: &FileSystemPlan, at: &Path) -> String {
     }
     let how_long = match &plan.until {
         Some(until) => format!(
-            "until every cost is known to {} points of per cent, for about {} s",
+            "until every cost is known to within {} percentage points, for about {} s",
             until.precision, until.seconds
         ),
         None => format!("{} times", plan.repetitions),

@@ -70,8 +70,8 @@ impl RunOptions {
             None => Ok(()),
             Some((name, _)) => Err(Failure::new(
                 2,
-                format!("{name} says nothing about key derivations"),
-                "Leave it out; `cryptmark run kdf` takes --repeat, --quick, --json, --html and --baseline.",
+                format!("{name} does not apply to key derivations"),
+                "Omit it. `cryptmark run kdf` takes --repeat, --quick, --json, --html and --baseline.",
             )),
         }
     }

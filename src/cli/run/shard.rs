@@ -18,8 +18,8 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
         Some(_) if options.seed.is_some() => {
             return Err(Failure::new(
                 2,
-                format!("{} has its seed", options.plan),
-                "Leave --seed out, or write the experiment anew: cryptmark fleet plan --seed.",
+                format!("{} contains its seed", options.plan),
+                "Omit --seed, or write the experiment anew: cryptmark fleet plan --seed.",
             ));
         }
         Some(fleet) => fleet,

@@ -57,7 +57,9 @@ pub fn unknown_type(name: &str) -> Failure {
         2,
         format!("unknown volume type `{name}`"),
         match meant {
-            Some(meant) => format!("Did you mean --type {meant}? Otherwise use one of: luks, {names}."),
+            Some(meant) => {
+                format!("Did you mean --type {meant}? Otherwise use one of: luks, {names}.")
+            }
             None => format!("Use one of: luks, {names}."),
         },
     )

@@ -119,7 +119,7 @@ impl RunOptions {
             return Err(Failure::new(
                 2,
                 "file systems are not measured on NBD exports",
-                "Measure the export as a block device, without --tier fs; or its disk, if it is one of the kernel's.",
+                "Measure the export as a block device, without --tier fs. If the kernel has a disk for it, measure that.",
             ));
         }
         let at = fs::canonicalize(&self.at).map_err(unusable)?;
