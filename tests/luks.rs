@@ -426,7 +426,7 @@ fn keyslots_are_opened_at_a_terminal() {
     assert_eq!(code, Some(3), "{said}");
     let (code, said) = typed("passphrase one\nwrong\npassphrase two\n");
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("keyslot 1"), "{said}");
+    assert!(said.contains("key slot 1"), "{said}");
     assert!(holds(&sandbox, "v.img", "one") && holds(&sandbox, "v.img", "two"));
 }
 

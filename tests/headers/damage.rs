@@ -326,8 +326,8 @@ fn what_is_lost_is_said() {
         0,
         &format!("header repair v --key-file two --uuid {uuid}"),
     );
-    assert!(said.contains("keyslot 0 is gone"), "{said}");
-    assert!(said.contains("keyslot 1 opens"), "{said}");
+    assert!(said.contains("key slot 0 is gone"), "{said}");
+    assert!(said.contains("key slot 1 opens"), "{said}");
     assert!(said.contains(uuid), "{said}");
     assert!(ends(&sandbox, 0, "info v").contains(uuid));
     assert!(opens(&sandbox, "v", "two"));

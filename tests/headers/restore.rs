@@ -183,7 +183,7 @@ fn a_key_that_comes_back_is_said() {
     assert!(!opens(&sandbox, "v", "two"));
     let said = ends(&sandbox, 0, "header restore v --input saved");
     assert!(
-        said.contains("keyslot 1 then opens the volume again"),
+        said.contains("key slot 1 at that time opens the volume again"),
         "{said}"
     );
     assert!(opens(&sandbox, "v", "two"));

@@ -108,7 +108,7 @@ fn outer_and_hidden_passphrase_stay_two() {
         "create {V} --tcrypt-hidden 1M --outer-pim 1 --passphrase-file pass \
          --new-passphrase-file other --yes"
     ));
-    let words = &["hidden volume would open with what opens the outer one"];
+    let words = &["hidden volume would open with the same passphrase as the outer one"];
     let outer = format!("passwd {V} --passphrase-file pass --new-passphrase-file other");
     let hidden =
         format!("passwd {V} --tcrypt-hidden --passphrase-file other --new-passphrase-file pass");

@@ -34,7 +34,7 @@ fn what_a_volume_holds_is_said() {
         &sandbox,
         "import luks2 --passphrase-file pass --input content",
     );
-    let nothing = "is it the right passphrase, cipher and hash?";
+    let nothing = "check the passphrase, cipher and hash";
     let defaults = "aes-cbc-essiv:sha256";
     for (arguments, holds, warned) in [
         (

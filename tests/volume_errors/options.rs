@@ -22,7 +22,7 @@ fn options_that_make_no_sense() {
         ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Omit it; it is for plain."),
-        ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no keyslots", "Only LUKS volumes have."),
+        ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no key slots", "Only LUKS volumes have key slots."),
     ]);
 }
 
@@ -70,7 +70,7 @@ fn values_that_are_not_possible() {
             "create new --size 20MiB --cipher cipher_null-ecb --passphrase-file pass",
             2,
             "cipher_null-ecb encrypts nothing, and has no key that a key slot could hold",
-            "Take aes-xts-plain64; what need not be encrypted needs no LUKS header.",
+            "Take aes-xts-plain64. Unencrypted data needs no LUKS header.",
         ),
         (
             "open luks2 --header luks2 --passphrase-file pass",
@@ -81,7 +81,7 @@ fn values_that_are_not_possible() {
         (
             "header set luks2",
             2,
-            "no field is named that should be set",
+            "no field to set is given",
             "Give --label, --subsystem or --uuid.",
         ),
     ]);

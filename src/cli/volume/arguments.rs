@@ -34,28 +34,28 @@ const SECTOR: u64 = 512;
 pub struct VolumeArguments {
     /// The volume: a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     image: PathBuf,
-    /// luks1, luks2, luks, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk or fvault2 [default: what its signature says]
+    /// Type of the volume: luks1, luks2, luks, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk or fvault2 [default: found by its signature]
     #[arg(long = "type", value_name = "TYPE")]
     kind: Option<String>,
-    /// Cipher in dm-crypt notation, where no header tells
+    /// Cipher in dm-crypt notation, if no header gives it
     #[arg(long, short = 'c', value_name = "SPEC")]
     cipher: Option<String>,
-    /// Key size in bits, counted as cryptsetup counts, where no header tells
+    /// Key size in bits as in cryptsetup, if no header gives it
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
-    /// Hash of the passphrase, where no header tells: sha256, ripemd160, sha256:16, plain, …
+    /// Hash of the passphrase, if no header gives it: sha256, ripemd160, sha256:16, plain, …
     #[arg(long, value_name = "HASH")]
     hash: Option<String>,
-    /// Start of the data, where no header tells: 512-byte sectors, or as in 1M or 1MiB (2^20), 1MB (10^6)
+    /// Start of the data, if no header gives it: in 512-byte sectors, or with a unit: 1M or 1MiB (2^20), 1MB (10^6)
     #[arg(long, value_name = "SECTORS")]
     offset: Option<Extent>,
     /// IV number of the first sector, in 512-byte sectors
     #[arg(long, short = 'p', value_name = "SECTORS")]
     skip: Option<u64>,
-    /// Length of the data, where no header tells: 512-byte sectors, or as in 1G or 1GiB (2^30), 1GB (10^9)
+    /// Length of the data, if no header gives it: in 512-byte sectors, or with a unit: 1G or 1GiB (2^30), 1GB (10^9)
     #[arg(long, short = 'b', value_name = "SECTORS")]
     size: Option<Extent>,
-    /// Encryption sector size in bytes, where no header tells: 512, 1024, 2048 or 4096
+    /// Encryption sector size in bytes, if no header gives it: 512, 1024, 2048 or 4096
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
     /// IVs count encryption sectors, not 512-byte units
@@ -64,28 +64,28 @@ pub struct VolumeArguments {
     /// The file or device with the header, if it is not the volume itself
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
-    /// The keyslot to open [default: any]
+    /// The key slot to open [default: any]
     #[arg(long, short = 'S', value_name = "N")]
     key_slot: Option<u32>,
     /// Open the hidden volume
     #[arg(long)]
     tcrypt_hidden: bool,
-    /// Open by the copy of the header near the end
+    /// Open with the copy of the header near the end
     #[arg(long)]
     tcrypt_backup: bool,
-    /// Open an encrypted system by the header on its disk
+    /// Open an encrypted system partition with the header on its disk
     #[arg(long, conflicts_with_all = ["tcrypt_hidden", "tcrypt_backup"])]
     tcrypt_system: bool,
-    /// VeraCrypt's personal iterations multiplier
+    /// VeraCrypt's Personal Iterations Multiplier (PIM)
     #[arg(long, value_name = "PIM")]
     veracrypt_pim: Option<Pims>,
-    /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
+    /// TrueCrypt or VeraCrypt key file, or a folder of them, used with the passphrase; can be repeated
     #[arg(long = "keyfile", value_name = "FILE")]
     keyfiles: Vec<PathBuf>,
-    /// Read a BestCrypt container by guess
+    /// Read a BestCrypt container with a guessed numbering of its sectors
     #[arg(long)]
     experimental: bool,
-    /// How cryptoloop made the key: util-linux, debian-rmd160 or hashalot-HASH
+    /// Key derivation of cryptoloop: util-linux, debian-rmd160 or hashalot-HASH
     #[arg(long, value_name = "HOW")]
     key_derivation: Option<String>,
 }
@@ -104,7 +104,7 @@ impl FromStr for Extent {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
         let number: u64 = digits.parse().map_err(
-            |_| "give a whole number of sectors, or as in 16M, 16MiB (2^20) or 16MB (10^6)",
+            |_| "give a whole number of sectors, or a size such as 16M, 16MiB (2^20) or 16MB (10^6)",
         )?;
         let suffix = text[digits.len()..].to_ascii_lowercase();
         let (letter, base) = match suffix.as_bytes() {
@@ -383,8 +383,8 @@ impl VolumeArguments {
             Format::Bestcrypt => {
                 return Err(Failure::new(
                     2,
-                    "how BestCrypt numbers the sectors of its data is not published",
-                    "Give --experimental to read it by guess.",
+                    "BestCrypt's numbering of data sectors is not published",
+                    "Give --experimental to read it with a guessed numbering.",
                 ));
             }
         })
@@ -407,7 +407,7 @@ impl VolumeArguments {
                     self.image.display(),
                     side.display()
                 ),
-                "Go on with `cryptmark volume reencrypt`; to open it now, omit --type.",
+                "Continue with `cryptmark volume reencrypt`. To open it now, omit --type.",
             ));
         }
         let given = [

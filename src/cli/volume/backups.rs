@@ -317,7 +317,7 @@ pub fn bounded(bytes: u64) -> Result<u64, Failure> {
         true => Ok(bytes),
         false => Err(Failure::new(
             2,
-            format!("the header says that it takes {bytes} bytes with its keyslots"),
+            format!("the header says that it takes {bytes} bytes with its key slots"),
             "No program writes such a header: check that it is the right volume.",
         )),
     }
@@ -366,8 +366,8 @@ fn folder() -> Result<PathBuf, Failure> {
     let Some(folder) = list::place() else {
         return Err(Failure::new(
             1,
-            "there is no folder to keep the header in before it is changed: no home is known",
-            "Set HOME or XDG_STATE_HOME, or give --no-header-backup to do without.",
+            "no folder is known in which to keep the header before it is changed",
+            "Set HOME or XDG_STATE_HOME, or give --no-header-backup to skip the backup.",
         ));
     };
     make(&folder).map_err(|error| cannot_keep(&folder, &error))?;
@@ -401,6 +401,6 @@ fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {
             folder.display()
         ),
         "Nothing was changed. Make room there, set XDG_STATE_HOME to another folder, or give \
-         --no-header-backup to do without.",
+         --no-header-backup to skip the backup.",
     )
 }

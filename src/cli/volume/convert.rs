@@ -8,14 +8,14 @@ use volume::{Format, luks1, luks2};
 
 /// Options of `cryptmark volume convert`.
 ///
-/// Keyslots keep their numbers and passphrases. The data stay where they are, and no
+/// Key slots keep their numbers and passphrases. The data stay where they are, and no
 /// passphrase is needed. A LUKS2 volume becomes LUKS1 only if LUKS1 has all that it uses:
-/// 512-byte sectors, PBKDF2, eight keyslots, no tokens, no label, no integrity tags.
+/// 512-byte sectors, PBKDF2, eight key slots, no tokens, no label, no integrity tags.
 #[derive(Debug, Args)]
 pub struct ConvertOptions {
     /// The LUKS volume: a file, a block device or an NBD export
     image: PathBuf,
-    /// The type that it becomes: luks1 or luks2
+    /// The new type: luks1 or luks2
     #[arg(long = "type", value_name = "TYPE")]
     kind: String,
     /// The file or device with the header, if it is not the volume itself
@@ -30,7 +30,7 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         _ => {
             return Err(Failure::new(
                 2,
-                format!("no volume is converted to `{}`", options.kind),
+                format!("a volume cannot be converted to `{}`", options.kind),
                 "Use one of: luks1, luks2. For other types copy with `volume export` and `volume \
                  import`.",
             ));

@@ -200,7 +200,9 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     let before_hidden = rows
         .first()
         .map_or(0, |(_, range)| hidden.offset.saturating_sub(range.offset));
-    let fitting = format!("Give less input: it has {before_hidden} bytes before the hidden one.");
+    let fitting = format!(
+        "Give less input: the outer volume has {before_hidden} bytes before the hidden one."
+    );
     if let Input::File(..) = input
         && touched.iter().any(|range| range.overlaps(hidden))
     {

@@ -34,43 +34,43 @@ const XTS_KEY_BYTES: usize = 64;
 /// Options of `cryptmark volume create`.
 #[derive(Debug, Args)]
 pub struct CreateOptions {
-    /// The volume: a block device, an NBD export (nbd+unix://, nbd://), or a file, which is made if it is not there
+    /// The volume: a block device, an NBD export (nbd+unix://, nbd://), or a file, which is created if it does not exist
     pub image: PathBuf,
     /// Format of the volume
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
-    /// Size of the file to make, header and all: 512-byte sectors, or as in 1G or 1GiB (2^30), 1GB (10^9)
+    /// Size of the new file, header included: in 512-byte sectors, or with a unit: 1G or 1GiB (2^30), 1GB (10^9)
     #[arg(long, short = 'b')]
     pub size: Option<Extent>,
-    /// Cipher of the data in dm-crypt notation; VeraCrypt's as in aes-twofish-serpent
+    /// Cipher of the data in dm-crypt notation; for VeraCrypt, e.g. aes-twofish-serpent
     #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
     pub cipher: CipherName,
-    /// Key size in bits [default: 512 for XTS, else 256 or the longest]
+    /// Key size in bits [default: 512 for XTS, else 256 or the cipher's longest]
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
-    /// Hash of the splitter and of PBKDF2 [default: sha256; for VeraCrypt sha512]
+    /// Hash of the anti-forensic splitter and of PBKDF2 [default: sha256; for VeraCrypt sha512]
     #[arg(long, value_name = "HASH")]
     pub hash: Option<String>,
-    /// Encryption sector size in bytes; LUKS2 only [default: 4096 where the device's blocks are that large, else 512]
+    /// Encryption sector size in bytes; LUKS2 only [default: 4096 if the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
-    /// Authenticate the data by tags beside its sectors; LUKS2 only: aead (with -c aes-gcm-random or
+    /// Authenticate the data with a tag for each sector; LUKS2 only: aead (with -c aes-gcm-random or
     /// aegis128-random), poly1305 (chacha20-random), hmac-sha256, hmac-sha512, hmac-sha1, or none
     #[arg(long, value_name = "ALG")]
     integrity: Option<String>,
-    /// Do not write all sectors at first: those that were never written cannot be read
+    /// Do not write all sectors first; a sector cannot be read before it is written
     #[arg(long, requires = "integrity")]
     integrity_no_wipe: bool,
-    /// Start of the data: 512-byte sectors, or as in 16M or 16MiB (2^20), 16MB (10^6)
+    /// Start of the data: in 512-byte sectors, or with a unit: 16M or 16MiB (2^20), 16MB (10^6)
     #[arg(long, value_name = "SECTORS")]
     offset: Option<Extent>,
-    /// Put the header into this file instead
+    /// Write the header to this file instead
     #[arg(long, value_name = "FILE")]
     header: Option<PathBuf>,
-    /// The volume's name; LUKS2 only
+    /// Label of the volume; LUKS2 only
     #[arg(long, default_value = "", hide_default_value = true)]
     label: String,
-    /// A second name; LUKS2 only
+    /// Subsystem label of the volume; LUKS2 only
     #[arg(long, default_value = "", hide_default_value = true)]
     subsystem: String,
     /// UUID [default: a random one]
@@ -78,14 +78,14 @@ pub struct CreateOptions {
     uuid: Option<String>,
     #[command(flatten)]
     kdf: KdfArguments,
-    /// Make a hidden volume of this size in the VeraCrypt volume that is there: the passphrase is the
-    /// outer volume's, the new one the hidden volume's. A hidden volume that is there already is destroyed
+    /// Make a hidden volume of this size in an existing VeraCrypt volume: the passphrase is the
+    /// outer volume's, the new one the hidden volume's. An existing hidden volume is destroyed
     #[arg(long, value_name = "SIZE")]
     tcrypt_hidden: Option<Extent>,
-    /// VeraCrypt's personal iterations multiplier
+    /// VeraCrypt's Personal Iterations Multiplier (PIM)
     #[arg(long, value_name = "PIM")]
     pub veracrypt_pim: Option<u32>,
-    /// TrueCrypt key file, or a folder of them, beside the passphrase; can be repeated
+    /// TrueCrypt or VeraCrypt key file, or a folder of them, used with the passphrase; can be repeated
     #[arg(long = "keyfile", value_name = "FILE")]
     pub keyfiles: Vec<PathBuf>,
     /// PIM of the outer volume
@@ -98,7 +98,7 @@ pub struct CreateOptions {
         requires = "tcrypt_hidden"
     )]
     pub outer_keyfiles: Vec<PathBuf>,
-    /// Do not fill a VeraCrypt volume with noise: what was never used shows
+    /// Do not fill a VeraCrypt volume with noise; its unused space can then be recognised
     #[arg(long)]
     pub quick: bool,
     #[command(flatten)]
@@ -108,8 +108,8 @@ pub struct CreateOptions {
     /// Show no progress
     #[arg(long)]
     pub no_progress: bool,
-    /// Overwrite what the file or device holds, or a hidden volume that may be there, and take a cipher
-    /// or a PIM that protects little
+    /// Overwrite the contents of the file or device, or a hidden volume that may be there, and accept
+    /// a weak cipher or PIM
     #[arg(long)]
     pub yes: bool,
 }
@@ -162,7 +162,7 @@ fn headless(options: &CreateOptions) -> Result<(), Failure> {
     fill(&ground.device, data, options.no_progress)?;
     ground.keep()?;
     print_done(&format!(
-        "{} bytes of noise: name the cipher and the passphrase whenever it is opened\n",
+        "{} bytes of noise; give the cipher and the passphrase whenever you open it\n",
         data.length
     ));
     Ok(())

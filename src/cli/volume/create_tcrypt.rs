@@ -125,7 +125,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
 pub fn hides() -> Failure {
     Failure::new(
         2,
-        "the hidden volume would open with what opens the outer one, which hides it from you",
+        "the hidden volume would open with the same passphrase as the outer one, so it could not be reached",
         "Give the hidden volume a passphrase of its own.",
     )
 }
@@ -248,7 +248,7 @@ pub fn passphrase_of(secret: &Secret) -> Result<&Key, Failure> {
         Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => Ok(bytes),
         Secret::VolumeKey(_) => Err(Failure::new(
             2,
-            "a volume key opens no header",
+            "a volume key cannot open a header",
             "Give the passphrase.",
         )),
     }

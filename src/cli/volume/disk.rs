@@ -267,7 +267,7 @@ impl Disk {
             Self::File(device, _) => device.reserve(range).map_err(|error| {
                 Failure::new(
                     1,
-                    format!("no room for what is to be written: {error}"),
+                    format!("there is no room for the data to write: {error}"),
                     "Make room on the disk that has the file. Nothing was changed.",
                 )
             }),

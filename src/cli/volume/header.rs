@@ -28,15 +28,15 @@ pub struct HeaderOptions {
 
 #[derive(Debug, Subcommand)]
 enum HeaderCommand {
-    /// Copy header and keyslots to a file, which is as secret as the volume's passphrases are weak
+    /// Copy the header and key slots to a file; keep it as secret as the volume
     Backup(BackupOptions),
-    /// Put header and keyslots back from a file: with them the passphrases of then
+    /// Restore the header and key slots from a file, and with them the passphrases of that time
     Restore(Box<RestoreOptions>),
-    /// List the automatic backups, which commands make before they change a header
+    /// List the automatic backups that commands make before they change a header
     Backups(BackupsOptions),
-    /// Write a damaged header anew from its other copy, or from what is left of both
+    /// Repair a damaged header from its other copy, or from the remains of both
     Repair(Box<RepairOptions>),
-    /// Change label, second label or UUID
+    /// Change the label, subsystem label or UUID
     Set(SetOptions),
 }
 
@@ -44,7 +44,7 @@ enum HeaderCommand {
 struct BackupOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// The file to make
+    /// The new file
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
 }
@@ -59,7 +59,7 @@ struct RestoreOptions {
     /// What opens the header in the backup of a TrueCrypt or VeraCrypt volume
     #[command(flatten)]
     secret: SecretArguments,
-    /// Put it there whatever is lost: keys, keyslots, another volume
+    /// Restore it even if keys, key slots or another volume are lost
     #[arg(long)]
     yes: bool,
 }
@@ -80,7 +80,7 @@ struct RepairOptions {
     /// The UUID of a rebuilt header, if that is lost [default: a random one]
     #[arg(long)]
     uuid: Option<String>,
-    /// Write over what stands there, and what nothing proves to be right
+    /// Overwrite other contents there, and write a header that nothing proves to be right
     #[arg(long)]
     yes: bool,
 }
@@ -89,13 +89,13 @@ struct RepairOptions {
 struct SetOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// The volume's name; LUKS2 only
+    /// Label of the volume; LUKS2 only
     #[arg(long)]
     label: Option<String>,
-    /// A second name; LUKS2 only
+    /// Subsystem label of the volume; LUKS2 only
     #[arg(long)]
     subsystem: Option<String>,
-    /// The UUID; `random` makes one
+    /// The new UUID; `random` makes one
     #[arg(long)]
     uuid: Option<String>,
 }
@@ -138,7 +138,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
     if options.label.is_none() && options.subsystem.is_none() && options.uuid.is_none() {
         return Err(Failure::new(
             2,
-            "no field is named that should be set",
+            "no field to set is given",
             "Give --label, --subsystem or --uuid.",
         ));
     }
@@ -163,7 +163,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
             if LuksHeader::Luks2(Box::new(header.clone())).is_reencrypting() {
                 return Err(Failure::new(
                     4,
-                    "the volume is being reencrypted, and its header is not to be changed now",
+                    "the volume is being reencrypted, so its header must not be changed now",
                     "Finish that first, with the program that began it.",
                 ));
             }

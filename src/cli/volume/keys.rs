@@ -55,9 +55,9 @@ impl KeyOptions {
 
 #[derive(Debug, Subcommand)]
 enum KeyCommand {
-    /// Add a passphrase or key file, in a keyslot of its own
+    /// Add a passphrase or key file, in a key slot of its own
     Add(AddOptions),
-    /// Remove the keyslot that --key-slot names, or that the passphrase opens
+    /// Remove the key slot that --key-slot names, or that the passphrase opens
     Kill(KillOptions),
 }
 
@@ -71,7 +71,7 @@ struct AddOptions {
     new: NewSecretArguments,
     #[command(flatten)]
     kdf: KdfArguments,
-    /// The keyslot to fill [default: the first that is free]
+    /// The key slot to fill [default: the first free one]
     #[arg(long, value_name = "N")]
     new_key_slot: Option<u32>,
 }
@@ -82,7 +82,7 @@ struct KillOptions {
     volume: VolumeArguments,
     #[command(flatten)]
     secret: SecretArguments,
-    /// Remove it without a passphrase, and even if it is the last one
+    /// Remove it without a passphrase, even if it is the last one
     #[arg(long)]
     yes: bool,
 }
@@ -101,8 +101,8 @@ impl Header {
             Format::Luks2 => Ok(Self::Luks2(Box::new(luks2::Header::read(device)?))),
             other => Err(Failure::new(
                 2,
-                format!("a {} volume has no keyslots", other.title()),
-                "Only LUKS volumes have.",
+                format!("a {} volume has no key slots", other.title()),
+                "Only LUKS volumes have key slots.",
             )),
         }
     }
@@ -196,7 +196,7 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     if found.slot.or(volume.key_slot()).is_none() {
         return Err(Failure::new(
             2,
-            "the volume key does not tell which keyslot to change",
+            "the volume key does not tell which key slot to change",
             "Name it with --key-slot.",
         ));
     }
@@ -208,7 +208,7 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     let slot = unlocked.slot.or(volume.key_slot()).unwrap_or_default();
     let slot = header.change(devices.header(), (&unlocked.key, &new), kdf, slot)?;
     print_done(&format!(
-        "keyslot {slot} opens with the new passphrase: {kdf}\n{}",
+        "key slot {slot} opens with the new passphrase: {kdf}\n{}",
         backups::reminder("the old passphrase")
     ));
     Ok(())
@@ -292,7 +292,7 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
     let keys = (&unlocked.key, &new);
     let slot = header.add(devices.header(), keys, kdf, options.new_key_slot)?;
     print_done(&format!(
-        "keyslot {slot} opens with the new passphrase: {kdf}\n"
+        "key slot {slot} opens with the new passphrase: {kdf}\n"
     ));
     Ok(())
 }
@@ -317,13 +317,13 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     let Some(slot) = slot else {
         return Err(Failure::new(
             2,
-            "the volume key does not tell which keyslot to remove",
+            "the volume key does not tell which key slot to remove",
             "Name it with --key-slot.",
         ));
     };
     header.kill(devices.header(), slot, options.yes)?;
     print_done(&format!(
-        "keyslot {slot} is removed\n{}",
+        "key slot {slot} is removed\n{}",
         backups::reminder("what it opened with")
     ));
     Ok(())

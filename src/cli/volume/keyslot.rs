@@ -37,16 +37,16 @@ pub struct KdfArguments {
     /// Key derivation [default: argon2id; for LUKS1 pbkdf2]
     #[arg(long, value_enum)]
     pbkdf: Option<KdfName>,
-    /// Milliseconds that opening shall take on this machine [default: 2000]
+    /// Time that opening takes on this machine, in milliseconds [default: 2000]
     #[arg(long, short = 'i', value_name = "MS")]
     iter_time: Option<u64>,
-    /// Iterations or passes, instead of what --iter-time gives
+    /// PBKDF2 iterations or Argon2 passes, instead of those found by --iter-time
     #[arg(long, value_name = "N", conflicts_with = "iter_time")]
     pbkdf_force_iterations: Option<u32>,
-    /// Memory of Argon2 in KiB: with --iter-time the most of it [default: 1 GiB, or half of what there is]
+    /// Memory of Argon2 in KiB; with --iter-time, its maximum [default: 1 GiB, or half of the machine's]
     #[arg(long, value_name = "KIB")]
     pbkdf_memory: Option<u32>,
-    /// Lanes of Argon2 [default: the cores, 4 at most]
+    /// Parallel lanes of Argon2 [default: the number of cores, at most 4]
     #[arg(long, value_name = "N")]
     pbkdf_parallel: Option<u32>,
 }
@@ -125,20 +125,20 @@ fn forced(kind: KdfKind, iterations: u32, machine: Machine) -> Result<Kdf, Failu
         KdfKind::Pbkdf2(_) if iterations < LEAST_ITERATIONS => Err(Failure::new(
             2,
             format!("{iterations} iterations are too few"),
-            format!("Give {LEAST_ITERATIONS} at least."),
+            format!("Give at least {LEAST_ITERATIONS}."),
         )),
         KdfKind::Pbkdf2(hash) => Ok(Kdf::Pbkdf2 { hash, iterations }),
         KdfKind::Argon2(_) if iterations < LEAST_PASSES => Err(Failure::new(
             2,
             format!("{iterations} passes of Argon2 are too few"),
-            format!("Give {LEAST_PASSES} at least."),
+            format!("Give at least {LEAST_PASSES}."),
         )),
         KdfKind::Argon2(variant) => Ok(machine.most_argon2(variant, iterations)),
     }
 }
 
 fn calibrated(kind: KdfKind, iter_time: u64, machine: Machine) -> Result<Kdf, Failure> {
-    let waiting = Progress::waiting("finding how much work the key derivation can be here");
+    let waiting = Progress::waiting("calibrating the key derivation for this machine");
     let start = Instant::now();
     let now = || start.elapsed();
     let found = kind.calibrated(Duration::from_millis(iter_time), machine, &now);
@@ -172,7 +172,7 @@ pub struct NewSecretArguments {
     /// New key file, used whole
     #[arg(long, value_name = "FILE|-")]
     new_key_file: Option<PathBuf>,
-    /// Set an empty passphrase if that is what is given: anyone can open the volume then
+    /// Allow an empty new passphrase; anyone can open the volume then
     #[arg(long)]
     allow_empty_passphrase: bool,
 }
@@ -221,10 +221,10 @@ const TRIES: u32 = 3;
 /// of which somebody knows what opens them.
 #[derive(Debug, Args)]
 pub struct KeptArguments {
-    /// File with the passphrase of another keyslot that stays, in its first line; can be repeated
+    /// File with the passphrase of another key slot to keep, in its first line; can be repeated
     #[arg(long = "keep-passphrase-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
     passphrase_files: Vec<PathBuf>,
-    /// Key file of another keyslot that stays, used whole; can be repeated
+    /// Key file of another key slot to keep, used whole; can be repeated
     #[arg(long = "keep-key-file", value_name = "FILE|-", conflicts_with_all = ["encrypt", "decrypt"])]
     key_files: Vec<PathBuf>,
 }
@@ -276,7 +276,7 @@ impl KeptArguments {
             return Ok(kept);
         }
         for slot in left(&kept)? {
-            let mut question = format!("Passphrase for keyslot {slot}, so that it stays: ");
+            let mut question = format!("Passphrase for key slot {slot}, to keep it: ");
             for nth in 1.. {
                 let secret = secrets::ask(&question)?;
                 if secret.as_bytes().is_empty() {
@@ -288,7 +288,7 @@ impl KeptArguments {
                         break;
                     }
                     None if nth == TRIES => return Err(NONE_FITS.into()),
-                    None => question = format!("That does not open keyslot {slot}. Once more: "),
+                    None => question = format!("That does not open key slot {slot}. Try again: "),
                 }
             }
         }

@@ -28,7 +28,7 @@ pub fn guard_use(place: &Path) -> Result<(), Failure> {
                 side.display(),
                 place.display()
             ),
-            "Go on with `cryptmark volume reencrypt`. If you don't need that any more, remove the file \
+            "Continue with `cryptmark volume reencrypt`. If you don't need that any more, remove the file \
              with the header first.",
         ));
     }

@@ -48,14 +48,14 @@ use std::path::{Path, PathBuf};
 /// Options of `cryptmark volume`.
 #[derive(Debug, Args)]
 pub struct VolumeOptions {
-    /// Do not keep the header, as it is before it is changed, in the user's state folder
+    /// Do not keep a copy of the header in the user's state folder before it is changed
     #[arg(
         long,
         global = true,
         help_heading = "For every command that changes a header"
     )]
     no_header_backup: bool,
-    /// Work on a part of the disk or image: a partition by its number or name, or what `volume find` lists
+    /// Work on a part of the disk or image: the number or name of a partition, or a part that `volume find` lists
     #[arg(long, value_name = "N|LABEL", global = true)]
     partition: Option<String>,
     #[command(subcommand)]
@@ -64,18 +64,18 @@ pub struct VolumeOptions {
 
 #[derive(Debug, Subcommand)]
 enum VolumeCommand {
-    /// Make a volume in a file or on a device
+    /// Create an encrypted volume in a file or on a device
     Create(Box<create::CreateOptions>),
     /// Check that a volume opens, and say how its data is mapped
     Open(open::OpenOptions),
-    /// List what a disk or its image is divided into, and which parts hold volumes
+    /// List the parts of a disk or its image, and which of them hold volumes
     Find(find::FindOptions),
-    /// Find a passphrase of which something is still known
+    /// Recover a passphrase that you still know in part
     ///
-    /// Tries what the owner's own knowledge allows, on one volume: the passphrase that is given
-    /// with other line ends, in other forms of Unicode, with slips of the fingers, on another
-    /// keyboard, with a range of PIMs, or with unknown characters. Every attempt costs what the
-    /// volume's key derivation costs: this is not a cracker. The volume is only read.
+    /// Tries variants of the given passphrase on one volume: other line ends, other forms of
+    /// Unicode, typing errors, another keyboard, a range of PIMs, or unknown characters. Every
+    /// attempt costs one key derivation of the volume, so this isn't a cracker. The volume is only
+    /// read.
     Recall(Box<recall::RecallOptions>),
     /// Print what a volume's header says, without opening it
     Info(info::InfoOptions),
@@ -85,15 +85,15 @@ enum VolumeCommand {
     Key(Box<keys::KeyOptions>),
     /// Change cipher, sector size or volume key in place; encrypt or decrypt in place
     Reencrypt(Box<reencrypt::ReencryptOptions>),
-    /// Make a LUKS1 volume one of LUKS2, where it is
+    /// Convert a volume between LUKS1 and LUKS2 in place
     Convert(convert::ConvertOptions),
     /// Make a volume in a file larger or smaller
     Resize(resize::ResizeOptions),
-    /// Save, restore, mend or label a header
+    /// Back up, restore, repair or label a header
     Header(header::HeaderOptions),
     /// Write the decrypted volume to a file, a device or a pipe
     Export(copy::ExportOptions),
-    /// Let others use the opened volume as a disk
+    /// Serve the opened volume to other programs as a disk or a file
     Serve(Box<serve::ServeOptions>),
     /// Write a file or a pipe into the volume, encrypted
     Import(copy::ImportOptions),
@@ -103,7 +103,7 @@ enum VolumeCommand {
     Umount(umount::UmountOptions),
     /// List the volumes that are served or mounted
     Status(status::StatusOptions),
-    /// Say whether discards arrive, layer by layer, and what they show
+    /// Check which layers discards reach, and what they reveal
     TrimCheck(trim_check::TrimCheckOptions),
 }
 
@@ -155,8 +155,8 @@ fn image(arguments: &ArgMatches) -> Result<&Path, Failure> {
         Ok(Some(image)) => Ok(image),
         _ => Err(Failure::new(
             2,
-            "this command does not work on an image, so --partition says nothing",
-            "Leave it out.",
+            "this command does not work on an image, so --partition does not apply",
+            "Omit it.",
         )),
     }
 }

@@ -37,7 +37,7 @@ const LOOK: Duration = Duration::from_millis(500);
 pub struct MountOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// Where to mount it: an empty directory, and none of the system's
+    /// Where to mount it: an empty directory that does not belong to the system
     #[arg(value_name = "DIR")]
     directory: PathBuf,
     #[command(flatten)]
@@ -52,13 +52,13 @@ pub struct MountOptions {
     /// Type of the file system [default: what mount finds]
     #[arg(long, value_name = "TYPE")]
     fs_type: Option<String>,
-    /// Options for the file system, as mount takes them
+    /// Options for the file system, as `mount -o` takes them
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Option<String>,
-    /// Mount over a directory that is not empty: what is in it is out of sight meanwhile
+    /// Mount over a directory that is not empty; its contents are hidden meanwhile
     #[arg(long, short = 'y')]
     yes: bool,
-    /// With --as file: let root get at it as well, as FUSE's allow_other does
+    /// With --as file: let root access it as well, as FUSE's allow_other does
     #[arg(long)]
     allow_other: bool,
 }
@@ -88,7 +88,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             "--allow-other is for the plaintext as a file",
-            "Give --as file; who gets at a file system is for its own options to say.",
+            "Give --as file. For a file system, --mount-options set the access.",
         ));
     }
     let Some(service) = options.service.begin(&[&options.volume])? else {
@@ -124,7 +124,7 @@ fn mount_point(path: &Path, yes: bool) -> Result<PathBuf, Failure> {
         Failure::new(
             2,
             format!("cannot mount on {}: {error}", path.display()),
-            "Name a directory that is there and empty.",
+            "Name an existing, empty directory.",
         )
     })?;
     place::check(&directory, yes)?;
@@ -361,6 +361,6 @@ fn run_program(command: &mut Command, options: &MountOptions) -> Result<(), Fail
     Err(Failure::new(
         1,
         format!("cannot mount the file system in {image}: {said}"),
-        "Check that it holds one: --as file serves it without. Name its type with --fs-type.",
+        "Check that it holds one, or name its type with --fs-type. --as file needs no file system.",
     ))
 }

@@ -84,7 +84,9 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("holds       {}\n", names.join(", "));
     } else if options.volume.is_headless() {
         text += "holds       nothing known\n";
-        eprintln!("warning: nothing known is in it: is it the right passphrase, cipher and hash?");
+        eprintln!(
+            "warning: the plaintext holds nothing known: check the passphrase, cipher and hash"
+        );
         if opened_as == Format::Plain {
             let tried = match options.volume.earlier_plain()? {
                 Some(_) => " Both were tried.",

@@ -47,7 +47,7 @@ pub fn check(directory: &Path, yes: bool) -> Result<(), Failure> {
         Failure::new(
             2,
             format!("cannot mount on {}: {error}", directory.display()),
-            "Name a directory that is there and empty.",
+            "Name an existing, empty directory.",
         )
     };
     let mut entries = std::fs::read_dir(directory).map_err(unusable)?;
@@ -55,7 +55,7 @@ pub fn check(directory: &Path, yes: bool) -> Result<(), Failure> {
         Some(_) if !yes => Err(Failure::new(
             4,
             format!("{} is not empty", directory.display()),
-            "Name an empty directory, or give --yes: what is in it is out of sight until the volume is unmounted.",
+            "Name an empty directory, or give --yes. Its contents are hidden until the volume is unmounted.",
         )),
         _ => Ok(()),
     }

@@ -13,7 +13,7 @@ use volume::{Limits, Secret, tcrypt};
 /// The options that say which hidden volume is to be protected.
 #[derive(Clone, Debug, Args)]
 pub struct ProtectionArguments {
-    /// Protect the hidden volume: nothing is written where it is
+    /// Protect the hidden volume: nothing is written to its place
     #[arg(long, requires = "protection_passphrase_file")]
     protect_hidden: bool,
     /// File with the hidden volume's passphrase in its first line

@@ -122,7 +122,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
         Some(path) => format!(" --header {}", quoted(&path)),
         None => String::new(),
     };
-    let mut what = "This puts the last one back, with the passphrases of then:".to_owned();
+    let mut what = "This restores the last one, with the passphrases of that time:".to_owned();
     let restore = match newest.kind.as_str() {
         START => {
             // The backup may reach into the data, which have changed since.
@@ -130,7 +130,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
             let length = std::fs::metadata(&newest.path).map_or(0, |found| found.len());
             let bytes = if data == 0 { length } else { data.min(length) };
             what = format!(
-                "This puts the last one back, over whatever the first {bytes} bytes hold now:"
+                "This restores the last one over the first {bytes} bytes, whatever they hold now:"
             );
             let place = quoted(place_of_header);
             // Of a part, where it is on the disk.

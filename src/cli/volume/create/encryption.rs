@@ -121,7 +121,7 @@ impl Encryption {
             return Err(Failure::new(
                 2,
                 format!("{spec} encrypts nothing, and has no key that a key slot could hold"),
-                "Take aes-xts-plain64; what need not be encrypted needs no LUKS header.",
+                "Take aes-xts-plain64. Unencrypted data needs no LUKS header.",
             ));
         }
         encryption.check(options.sector_size()?.unwrap_or_default())?;

@@ -67,7 +67,7 @@ impl Claim {
                 Ok(locks) => locked.extend(locks.take(place, write, hold)?),
                 Err(failure) => {
                     eprintln!(
-                        "warning: other processes are not kept from {}: {}",
+                        "warning: cannot lock {} against other processes: {}",
                         place.display(),
                         failure.what()
                     );

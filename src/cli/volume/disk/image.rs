@@ -37,7 +37,7 @@ impl Drop for Server {
         let ended = self.child.wait();
         if self.has_client && !ended.is_ok_and(|status| status.success()) {
             let said = complaint(&mut self.child);
-            eprintln!("warning: {PROGRAM} failed at its end. {said}");
+            eprintln!("warning: {PROGRAM} failed while it was ending. {said}");
         }
     }
 }

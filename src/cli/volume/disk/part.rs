@@ -66,7 +66,7 @@ impl OpenPart {
                     "Open it with --read-only, or copy it out."
                 }
                 PartError::Obstacle { .. } => "Name another part.",
-                _ => "`cryptmark volume find` lists what there is.",
+                _ => "`cryptmark volume find` lists the parts.",
             };
             Failure::new(2, format!("{}: {error}", place.display()), remedy)
         })?;

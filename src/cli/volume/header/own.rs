@@ -41,7 +41,7 @@ pub fn check_in_place(image: &Path) -> Result<(), Failure> {
         Ok(header) if !header.is_reencrypting() && !header.is_for_another() => Err(Failure::new(
             4,
             format!(
-                "{} is a header of {} that a stopped run has left",
+                "{} is a header of {} that an interrupted run left behind",
                 side.display(),
                 image.display()
             ),

@@ -88,13 +88,13 @@ impl Repair<'_> {
         self.refuse_guess(opened.is_some() || chosen.certainty == Certainty::Sealed)?;
         let mut text = match chosen.certainty {
             Certainty::Sealed => format!(
-                "the header is rebuilt from the copy at byte {}, which had lost its magic alone: \
+                "the header is rebuilt from the copy at byte {}, which had lost only its magic number; \
                  its checksum is right\n",
                 chosen.offset
             ),
             Certainty::Sensible => format!(
-                "the header is rebuilt from the metadata of the copy at byte {}, which make sense; \
-                 no checksum vouches for them\n",
+                "the header is rebuilt from the metadata of the copy at byte {}, which are plausible; \
+                 no checksum confirms them\n",
                 chosen.offset
             ),
         };
@@ -155,7 +155,7 @@ impl Repair<'_> {
             return Ok(None);
         };
         Ok(Some(match unlock(secret)? {
-            Some(slot) => format!("keyslot {slot} opens with what was given\n"),
+            Some(slot) => format!("key slot {slot} opens with what was given\n"),
             None => "the volume key is right\n".to_owned(),
         }))
     }
@@ -177,8 +177,8 @@ impl Repair<'_> {
                     "{} holds {name} where the LUKS2 header belongs",
                     self.options.volume.image().display()
                 ),
-                "Nothing was changed. Give --yes if the encrypted volume is what you want back, and \
-                 not that.",
+                "Nothing was changed. If you want the encrypted volume back instead of that, give \
+                 --yes.",
             )),
         }
     }
@@ -189,7 +189,7 @@ impl Repair<'_> {
             true => Ok(()),
             false => Err(Failure::new(
                 4,
-                "the header can be rebuilt, and nothing proves that it is what it was",
+                "the header can be rebuilt, but nothing proves that it is right",
                 "Prove it with --passphrase-file or --key-file, which must open it, or give --yes.",
             )),
         }
@@ -206,6 +206,6 @@ impl Repair<'_> {
 
 /// What is gone for good, in words.
 fn told(lost: &[u32]) -> String {
-    let line = |slot: &u32| format!("warning: the key material of keyslot {slot} is gone\n");
+    let line = |slot: &u32| format!("warning: the key material of key slot {slot} is gone\n");
     lost.iter().map(line).collect()
 }

@@ -24,8 +24,8 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     if unread > 0 || (bytes.len() as u64) < length {
         return Err(Failure::new(
             2,
-            format!("{} ends before its keyslots do", options.input.display()),
-            "Give a whole backup.",
+            format!("{} ends before its key slots do", options.input.display()),
+            "Give a complete backup.",
         ));
     }
     let devices = options.volume.devices_for_header()?;
@@ -58,7 +58,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     for back in before.iter().flat_map(|before| from.losses(before)) {
         if let Loss::Keyslots(slots) = back {
             let slots = slots.join(", ");
-            text += &format!("what opened keyslot {slots} then opens the volume again\n");
+            text += &format!("what opened key slot {slots} at that time opens the volume again\n");
         }
     }
     if let (Some(_), Some(path)) = (lost, backups::kept()) {

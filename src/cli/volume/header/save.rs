@@ -34,8 +34,8 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
             };
             if header.is_reencrypting() {
                 eprintln!(
-                    "warning: the volume is being reencrypted: as soon as more of it is done, this \
-                     backup is of no use"
+                    "warning: the volume is being reencrypted: as soon as more data is converted, this \
+                     backup is useless"
                 );
             }
             let length = backups::bounded(header.bytes_with_keyslots().min(size))?;
@@ -73,7 +73,7 @@ fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Resul
         _ => Failure::new(
             1,
             format!("cannot write {}: {error}", path.display()),
-            "Give a name on a disk with more room; nothing was left of that one.",
+            "Give a name on a disk with more room. No part of the backup was kept.",
         ),
     })?;
     if unread > 0 {

@@ -130,7 +130,7 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
             return print("the header and its copy are good\n");
         }
         Ok(there) if there.place == other => {
-            refuse("has a header and a copy of it that open and speak of different data".into())?;
+            refuse("has a header and a copy of it that open but describe different data".into())?;
         }
         _ => {
             if let Some(name) = unlocked.stranger(device, false)? {
