@@ -467,7 +467,7 @@ fn plaintext_for_other_machines_is_asked_for() {
     };
     let warned = start("0.0.0.0:0 --yes");
     assert!(
-        warned.starts_with("warning: whoever reaches 0.0.0.0:0"),
+        warned.starts_with("warning: every client that reaches 0.0.0.0:0"),
         "{warned}"
     );
     for place in [":0", "127.0.0.1:0", "localhost:0", "disk.sock"] {

@@ -203,7 +203,7 @@ pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
                 "{} has appeared or changed in the meantime, and was not replaced",
                 path.display()
             ),
-            "Look which program writes to it. Then run this again, or name another file.",
+            "Check which program writes to it. Then run this again, or name another file.",
         ),
         _ => Failure::new(
             1,

@@ -107,13 +107,13 @@ fn files_and_types_of_other_names() {
             "open luks2 --type veracrypt --passphrase-file pass",
             2,
             "this is a LUKS2 volume, not VeraCrypt",
-            "Leave --type out, or say --type luks2.",
+            "Omit --type, or give --type luks2.",
         ),
         (
             "open luks1 --type tcrypt --passphrase-file pass",
             2,
             "this is a LUKS1 volume, not TrueCrypt",
-            "Leave --type out, or say --type luks1.",
+            "Omit --type, or give --type luks1.",
         ),
         (
             "open luks2 --type LUKS2 --passphrase-file pass",

@@ -38,7 +38,7 @@ const MOST_ANSWER: usize = 256;
 /// Options of `cryptmark volume recall`.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("veracrypt_pim", |arg| arg.help("VeraCrypt's personal iterations multiplier, or a range of them as in 400..600")),
+    mut_arg("veracrypt_pim", |arg| arg.help("VeraCrypt's Personal Iterations Multiplier (PIM), or a range of them, e.g. 400..600")),
     mut_arg("volume_key_file", |arg| arg.hide(true))
 )]
 pub struct RecallOptions {
@@ -46,19 +46,19 @@ pub struct RecallOptions {
     volume: VolumeArguments,
     #[command(flatten)]
     secret: SecretArguments,
-    /// The passphrase that is given is a pattern: ? is one of --characters, [abc] one of these; \?, \[ and \\ are literal
+    /// Read the given passphrase as a pattern: ? is one of --characters, [abc] one of these; \?, \[ and \\ are literal
     #[arg(long, conflicts_with = "key_file")]
     pattern: bool,
-    /// What ? stands for in a pattern, as in a-z0-9 [default: printable ASCII]
+    /// The characters that ? stands for in a pattern, e.g. a-z0-9 [default: printable ASCII]
     #[arg(long, value_name = "SET", requires = "pattern")]
     characters: Option<Characters>,
-    /// The keyboard that typed the passphrase of the volume: us, uk, de, fr, es, it or ch
+    /// The keyboard on which the volume's passphrase was typed: us, uk, de, fr, es, it or ch
     #[arg(long, value_name = "LAYOUT", requires = "meant")]
     typed_on: Option<Layout>,
-    /// The keyboard on which the same keys type the passphrase that is given
+    /// The keyboard on which the same keys produce the given passphrase
     #[arg(long, value_name = "LAYOUT", requires = "typed_on")]
     meant: Option<Layout>,
-    /// Keep in FILE how many were tried, and go on from there: the file has no part of the passphrase
+    /// Keep the progress in FILE, and continue from there; the file contains no part of the passphrase
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
     /// Print the passphrase that is found
@@ -192,7 +192,7 @@ fn confirm() -> Result<(), Failure> {
         Failure::new(
             2,
             what,
-            "Give --yes, or tell more: fewer unknown characters, or a smaller set or range.",
+            "Give --yes, or narrow the search: fewer unknown characters, or a smaller set or range.",
         )
     };
     if !can_ask() {
@@ -288,8 +288,10 @@ impl Run<'_> {
                     130,
                     format!("interrupted after {tried} of {count} candidates"),
                     match self.kept {
-                        Some(_) => "Run the same command again to go on from there.",
-                        None => "Nothing is kept; with --resume FILE it can go on another time.",
+                        Some(_) => "Run the same command again to continue from there.",
+                        None => {
+                            "The progress isn't kept. With --resume FILE, the search can continue another time."
+                        }
                     },
                 ))
             }

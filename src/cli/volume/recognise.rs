@@ -124,7 +124,7 @@ pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Fa
         Some(other @ (Format::Luks1 | Format::Luks2)) => Err(Failure::new(
             2,
             format!("this is a {} volume, not {}", other.title(), format.title()),
-            format!("Leave --type out, or say --type {other}."),
+            format!("Omit --type, or give --type {other}."),
         )),
         _ => Ok(()),
     }

@@ -28,15 +28,15 @@ use volume::{Format, Hash, Limits, Secret, VolumeError};
 
 /// Options of `cryptmark volume reencrypt`.
 ///
-/// --cipher, --key-size, --sector-size and --hash say what shall be. With --type
-/// veracrypt or tcrypt a file beside the volume, or the one of --header, has the
+/// --cipher, --key-size, --sector-size and --hash give the new values. With --type
+/// veracrypt or tcrypt, a file beside the volume (or the file of --header) holds the
 /// journal and both keys until all is done.
 #[derive(Debug, Args)]
 #[command(
-    mut_arg("cipher", |arg| arg.help("The new cipher, in dm-crypt notation; VeraCrypt's as in serpent-aes [default: as it is]")),
-    mut_arg("key_size", |arg| arg.help("The new key's size in bits, counted as cryptsetup counts")),
-    mut_arg("sector_size", |arg| arg.help("The new encryption sector size in bytes: 512, 1024, 2048 or 4096 [default: as it is]")),
-    mut_arg("hash", |arg| arg.help("The new hash of the passphrase: for TrueCrypt and VeraCrypt, and of PBKDF2"))
+    mut_arg("cipher", |arg| arg.help("The new cipher in dm-crypt notation; for VeraCrypt, e.g. serpent-aes [default: unchanged]")),
+    mut_arg("key_size", |arg| arg.help("The new key size in bits as in cryptsetup, e.g. 512 for AES-256 in XTS")),
+    mut_arg("sector_size", |arg| arg.help("The new encryption sector size in bytes: 512, 1024, 2048 or 4096 [default: unchanged]")),
+    mut_arg("hash", |arg| arg.help("The new hash: of the passphrase for TrueCrypt and VeraCrypt, else of PBKDF2"))
 )]
 pub struct ReencryptOptions {
     #[command(flatten)]
@@ -50,13 +50,13 @@ pub struct ReencryptOptions {
     /// Encrypt a file or device that is not encrypted
     #[arg(long, conflicts_with = "decrypt")]
     encrypt: bool,
-    /// With --encrypt: set an empty passphrase if that is what is given
+    /// With --encrypt: allow an empty passphrase
     #[arg(long, requires = "encrypt")]
     allow_empty_passphrase: bool,
-    /// Decrypt the volume for good
+    /// Decrypt the volume permanently
     #[arg(long)]
     decrypt: bool,
-    /// Lose the keyslots whose passphrases are not given, a hidden volume, or another volume that begins there; and take a cipher that protects little
+    /// Confirm the loss of key slots whose passphrases are not given, of a hidden volume, or of another volume that begins there; and accept a weak cipher
     #[arg(long)]
     yes: bool,
     /// Show no progress
@@ -97,7 +97,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         return Err(Failure::new(
             2,
             format!(
-                "{} is a name that this command takes itself",
+                "{} is a name that this command uses itself",
                 header.display()
             ),
             "Omit --header, or give the file with the header another name.",
@@ -112,7 +112,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         return Err(Failure::new(
             4,
             format!(
-                "{} tells of a reencryption of {} that is not done",
+                "{} is the header of an unfinished reencryption of {}",
                 side_header(image).display(),
                 image.display()
             ),
@@ -126,7 +126,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
             Settled::Decrypted => return Ok(DONE),
             Settled::PutBack if options.decrypt => {}
             Settled::PutBack => {
-                return Ok("the header is where it was, and nothing had begun\n");
+                return Ok("the header is back in its place; no reencryption had begun\n");
             }
         }
     }
@@ -187,12 +187,12 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         return Err(Failure::new(
             4,
             format!(
-                "{} is a header on its way before the data of {}",
+                "{} is a header that belongs before the data of {}",
                 named.display(),
                 image.display()
             ),
             format!(
-                "Name it {}, and run this again without --header.",
+                "Rename it to {}, and run this again without --header.",
                 side_header(image).display()
             ),
         ));
@@ -304,7 +304,7 @@ fn change(
     else {
         return Err(Failure::new(
             2,
-            "the new keyslot needs a passphrase",
+            "the new key slot needs a passphrase",
             "Give one that opens the volume, not its volume key.",
         ));
     };
@@ -429,7 +429,7 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 fn several_segments() -> Failure {
     Failure::new(
         2,
-        "the volume has not one segment of encrypted data",
-        "Go on with the program that made it so.",
+        "the volume does not have exactly one segment of encrypted data",
+        "Continue with the program that made it so.",
     )
 }

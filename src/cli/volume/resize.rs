@@ -19,13 +19,13 @@ use volume::{Format, Limits, VolumeError, luks1};
 pub struct ResizeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// Where the data shall end, and the file with it, header and all: 512-byte sectors, or as in 2G or 2GiB (2^30), 2GB (10^9)
+    /// The new end of the data and of the file, header included: in 512-byte sectors, or with a unit: 2G or 2GiB (2^30), 2GB (10^9)
     #[arg(long, value_name = "SIZE")]
     to: Extent,
     /// What opens a TrueCrypt or VeraCrypt volume, whose headers are written anew
     #[command(flatten)]
     secret: SecretArguments,
-    /// Cut off data, and take what lies behind the volume
+    /// Confirm that data are cut off, or that data behind the volume are lost
     #[arg(long)]
     yes: bool,
 }
@@ -72,15 +72,15 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     if is_device && (fixed.is_none() || to > size) {
         return Err(Failure::new(
             2,
-            format!("{} has the size that it has", image.display()),
-            "The volume takes all of a device: change the size of that.",
+            format!("the size of {} cannot be changed", image.display()),
+            "The volume takes all of its device. Change the size of the device.",
         ));
     }
     if to < offset + unit || !(to - offset).is_multiple_of(unit) {
         return Err(Failure::new(
             2,
-            format!("{to} bytes are not the header's {offset} and whole sectors of {unit}"),
-            "Give a size that is.",
+            format!("{to} bytes are not the header's {offset} plus whole sectors of {unit}"),
+            "Give a size that fits.",
         ));
     }
     let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
@@ -141,8 +141,10 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     if !is_file && to != size {
         return Err(Failure::new(
             2,
-            format!("{} has the size that it has", image.display()),
-            format!("The volume takes all of a device: give --to {size}, or change its size."),
+            format!("the size of {} cannot be changed", image.display()),
+            format!(
+                "The volume takes all of its device. Give --to {size}, or change the size of the device."
+            ),
         ));
     }
     check_whole(to)?;

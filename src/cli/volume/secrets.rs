@@ -149,8 +149,8 @@ impl Empty {
             (Self::Refused, true) => Err(Failure::new(
                 2,
                 "the new passphrase is empty",
-                "Give one in the next line of standard input, by a file, or in a terminal; \
-                 --allow-empty-passphrase insists.",
+                "Give one on the next line of standard input, in a file or on a terminal, or \
+                 confirm with --allow-empty-passphrase.",
             )),
             _ => Ok(secret),
         }
@@ -169,7 +169,7 @@ pub fn ask_twice(image: &Path, empty: Empty) -> Result<Key, Failure> {
         false => Err(Failure::new(
             2,
             "the two passphrases differ",
-            "Type the same one twice.",
+            "Type the same passphrase twice.",
         )),
     }
 }

@@ -29,7 +29,7 @@ use tls::TlsArguments;
 pub struct ServeOptions {
     #[command(flatten)]
     volume: VolumeArguments,
-    /// More volumes, opened by the same options, that the same NBD server exports by the names of their files
+    /// More volumes for the same NBD server, opened with the same options and exported by their file names
     #[arg(value_name = "IMAGE", conflicts_with_all = ["fuse", "ublk", "name"])]
     more: Vec<PathBuf>,
     #[command(flatten)]
@@ -40,15 +40,15 @@ pub struct ServeOptions {
     service: ServiceArguments,
     #[command(flatten)]
     way: Way,
-    /// Name of the export; clients that name none get it as well
+    /// Name of the export; it is also the default export
     #[arg(long, value_name = "NAME", conflicts_with_all = ["fuse", "ublk"])]
     name: Option<String>,
     #[command(flatten)]
     tls: TlsArguments,
-    /// Serve other machines without TLS: whoever is on the way reads and changes all of it
+    /// Serve other machines without TLS; anyone on the network path can read and change all data
     #[arg(long, short = 'y', conflicts_with_all = ["fuse", "ublk"])]
     yes: bool,
-    /// Let root get at the file as well, as FUSE's allow_other does
+    /// Let root access the file as well, as FUSE's allow_other does
     #[arg(long, conflicts_with_all = ["nbd", "ublk"])]
     allow_other: bool,
 }
@@ -58,13 +58,13 @@ pub struct ServeOptions {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Way {
-    /// Serve it over NBD, on a socket that only you can use, or on an address; without HOST on this machine only
+    /// Serve it over NBD, on a Unix socket that only you can use, or on an address; without HOST, on this machine only
     #[arg(long, value_name = "SOCKET|[HOST]:PORT")]
     nbd: Option<OsString>,
-    /// Serve it as a file, which is not there yet or empty
+    /// Serve it as this file, which must be new or empty
     #[arg(long, value_name = "FILE")]
     fuse: Option<PathBuf>,
-    /// Serve it as a disk of the kernel's, /dev/ublkbN
+    /// Serve it as a disk of the kernel, /dev/ublkbN
     #[arg(long)]
     ublk: bool,
 }
@@ -144,7 +144,7 @@ fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> 
         return Ok(());
     }
     let what = format!(
-        "whoever reaches {address}, or is on the way there, can read{} the volume's plaintext: NBD without TLS neither encrypts nor asks for a password",
+        "every client that reaches {address}, and anyone on the way there, can read{} the volume's plaintext: NBD without TLS provides neither encryption nor authentication",
         if options.service.is_read_only() {
             ""
         } else {
@@ -155,7 +155,7 @@ fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> 
         return Err(Failure::new(
             4,
             what,
-            "Give --tls require, or a socket or localhost and carry it through ssh; or --yes.",
+            "Give --tls require, or serve on a socket or localhost and tunnel it through ssh. Otherwise confirm with --yes.",
         ));
     }
     eprintln!("warning: {what}");
@@ -299,7 +299,7 @@ impl Spot {
     }
 }
 
-const REMEDY: &str = "Name a file that is not there yet, in a directory that is yours.";
+const REMEDY: &str = "Name a new file in a directory of your own.";
 
 fn unusable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(

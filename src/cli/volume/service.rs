@@ -52,19 +52,19 @@ const RETRY: Duration = Duration::from_millis(500);
 /// The options of everything that serves.
 #[derive(Debug, Args)]
 pub struct ServiceArguments {
-    /// Let nobody write
+    /// Serve it read-only
     #[arg(long)]
     read_only: bool,
-    /// What becomes of discards: block (refused), pass (they reach the image and show what is in use) or zero (noise is written)
+    /// What to do with discards: block (refuse them), pass (they reach the image and reveal which space is in use) or zero (write noise)
     #[arg(long, value_name = "POLICY", default_value_t = TrimPolicy::Block)]
     trim: TrimPolicy,
     /// The same as --trim pass
     #[arg(long, conflicts_with = "trim")]
     allow_discards: bool,
-    /// Return when it is served, and go on in the background
+    /// Return once it is served, and continue in the background
     #[arg(long)]
     daemon: bool,
-    /// End, and forget the key, when nobody has used it for so long: seconds, or as in 10m
+    /// Lock after this much idle time, e.g. 90s or 10m
     #[arg(long, value_name = "TIME")]
     lock_after: Option<LockAfter>,
 }
@@ -82,7 +82,7 @@ impl FromStr for LockAfter {
             "" | "s" => 1,
             "m" | "min" => 60,
             "h" => 3600,
-            _ => return Err("give seconds, or as in 90s, 10m or 2h".into()),
+            _ => return Err("give seconds, or a time such as 90s, 10m or 2h".into()),
         };
         match digits.parse::<u32>() {
             Ok(number) if number > 0 => Ok(Self(Duration::from_secs(u64::from(number) * unit))),
@@ -332,7 +332,7 @@ impl Service {
             Failure::new(
                 1,
                 format!("cannot go on in the background: {error}"),
-                "Leave out --daemon, and let the shell do it.",
+                "Omit --daemon, and let the shell start it in the background.",
             )
         })
     }
@@ -355,7 +355,7 @@ impl Service {
             match forced {
                 true => Err(Failure::new(
                     1,
-                    "the volume was taken away from who used it",
+                    "the volume was ended while it was in use",
                     "Check its file system: what was written last and not synced may be missing.",
                 )),
                 false => Ok(()),
@@ -495,8 +495,8 @@ pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(),
         Ok(outcome) => outcome.map_err(Into::into),
         Err(_) => Err(Failure::new(
             1,
-            "the server has ended by a fault of its own",
-            "Its words above help to find the fault. Start it again.",
+            "the server has ended by an internal error",
+            "Start it again. Its messages above help to find the error.",
         )),
     }
 }
@@ -510,7 +510,7 @@ fn in_background() -> Result<(), Failure> {
         Failure::new(
             1,
             format!("cannot start in the background: {error}"),
-            "Leave out --daemon.",
+            "Omit --daemon.",
         )
     };
     let mut child = std::env::current_exe()
@@ -573,7 +573,7 @@ pub fn absolute(path: &Path) -> io::Result<PathBuf> {
 fn unrecorded(error: io::Error) -> Failure {
     Failure::new(
         1,
-        format!("cannot write down what is served: {error}"),
+        format!("cannot record what is served: {error}"),
         "Check the runtime directory: /run/cryptmark, or cryptmark in $XDG_RUNTIME_DIR.",
     )
 }

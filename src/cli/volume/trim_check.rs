@@ -27,13 +27,13 @@ const COLUMNS: usize = 64;
 /// Options of `cryptmark volume trim-check`.
 #[derive(Debug, Args)]
 pub struct TrimCheckOptions {
-    /// Where a file system is mounted, on whatever [default: volumes of its own, one for each TRIM policy]
+    /// Where a file system is mounted [default: temporary volumes, one for each TRIM policy]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
-    /// The file or device that the encrypted volume under DIR is kept in, where the system does not know it
+    /// The file or device of the encrypted volume under DIR, if the system does not know it
     #[arg(long, value_name = "FILE", requires = "directory")]
     image: Option<PathBuf>,
-    /// Where its own volumes are put, which take 80 MiB one after the other
+    /// The directory for the temporary volumes, which take 80 MiB one after the other
     #[arg(
         long,
         value_name = "DIR",
@@ -139,7 +139,7 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
     text += &match (arrived, stopped) {
         (true, _) => "  TRIM arrives.\n".to_owned(),
         (false, Some(layer)) => format!("  TRIM does not reach {layer}.\n"),
-        (false, None) => "  TRIM does not begin.\n".to_owned(),
+        (false, None) => "  The file system sends no TRIM.\n".to_owned(),
     };
     Ok(text)
 }
@@ -172,7 +172,7 @@ fn fstrim(directory: &Path) -> Result<Result<u64, String>, Failure> {
     bytes.map(Ok).ok_or_else(|| {
         Failure::new(
             1,
-            format!("fstrim says something unknown: {}", said.trim()),
+            format!("fstrim printed something unexpected: {}", said.trim()),
             "Report this with the version of util-linux.",
         )
     })
@@ -195,7 +195,7 @@ enum Seen {
 
 /// A map of the image for people.
 fn picture(map: &[Seen]) -> String {
-    let mut text = String::from("  The image, as who can read it sees it:\n");
+    let mut text = String::from("  The image, as anyone who can read it sees it:\n");
     for row in map.chunks(COLUMNS) {
         text += "  ";
         text.extend(row.iter().map(|seen| match seen {

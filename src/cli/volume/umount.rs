@@ -218,7 +218,7 @@ fn in_use(found: &Found, asked: Asked) -> Failure {
             "{} is in use",
             seen.unwrap_or(&found.record.image).display()
         ),
-        "Close the files that are open there and leave the directory (fuser -vm names who does not), then try again.",
+        "Close the files that are open there and leave the directory, then try again. fuser -vm lists the processes.",
     )
 }
 

@@ -167,7 +167,9 @@ pub enum CompareError {
         b: String,
     },
     /// Nothing of what both runs have can be divided so.
-    #[error("no cell of both runs has what its rate is to be divided by")]
+    #[error(
+        "the two runs share no cell with a plain baseline or a known clock to normalise against"
+    )]
     NotNormalised,
     /// The threshold is no percentage.
     #[error("a threshold of {percent} % cannot be exceeded: it must be at least 0 and below 100")]

@@ -28,8 +28,8 @@ pub enum FuseError {
         /// Why.
         source: io::Error,
     },
-    /// Users may not let root get at their mounts here.
-    #[error("users may not let others get at their mounts here")]
+    /// `allow_other` is disabled for users.
+    #[error("allow_other is disabled for users (set user_allow_other in /etc/fuse.conf)")]
     OwnerOnly,
     /// Somebody still uses what is mounted.
     #[error("{} is in use", path.display())]

@@ -66,7 +66,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         return Err(Failure::new(
             2,
             format!(
-                "the {size} bytes are not made of {}-byte sectors",
+                "the {size} bytes are not a multiple of {}-byte sectors",
                 sector_size.bytes()
             ),
             "Give a smaller --sector-size, 512 for instance; nothing was changed.",
@@ -383,7 +383,7 @@ pub fn finish(image: &Path, header: &Header, length: Option<u64>) -> Result<(), 
         _ => {
             return Err(Failure::new(
                 4,
-                format!("{} is another file than before", image.display()),
+                format!("{} is not the same file as before", image.display()),
                 format!(
                     "The file that was encrypted has another name now, and free room behind byte \
                      {length}. This one was not changed."

@@ -35,7 +35,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) && !options.yes {
         return Err(Failure::new(
             4,
-            "a hidden volume in it would be destroyed, and it cannot be seen whether there is one",
+            "a hidden volume in it would be destroyed, and only its passphrase can reveal one",
             "Give --yes if there is none.",
         ));
     }
@@ -45,7 +45,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
         return Err(Failure::new(
             2,
             "a journal cannot be kept beside a device, safe from a power cut",
-            "Name a file on another disk for it with --header, the same until all is done.",
+            "Name a file on another disk with --header. Name the same file until all is done.",
         ));
     }
     let path = path.unwrap_or_else(|| side_header(image));

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 /// The options, named as nbdkit names them.
 #[derive(Debug, Args)]
 pub struct TlsArguments {
-    /// TLS for NBD: off, on (clients may) or require (clients have to)
+    /// TLS for NBD: off, on (clients may use it) or require (clients must use it)
     #[arg(long, value_enum, default_value_t = Tls::Off, conflicts_with_all = ["fuse", "ublk"], requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
     tls: Tls,
-    /// Where ca-cert.pem, server-cert.pem and server-key.pem are
+    /// The directory of ca-cert.pem, server-cert.pem and server-key.pem
     #[arg(long, value_name = "DIR", conflicts_with_all = ["fuse", "ublk"])]
     tls_certificates: Option<PathBuf>,
-    /// Clients need a certificate that ca-cert.pem vouches for
+    /// Require clients to present a certificate signed by ca-cert.pem
     #[arg(long, requires = "tls_certificates")]
     tls_verify_peer: bool,
 }
@@ -42,7 +42,7 @@ impl TlsArguments {
         if self.tls == Tls::Off && self.tls_verify_peer {
             return Err(Failure::new(
                 2,
-                "--tls-verify-peer says nothing without TLS",
+                "--tls-verify-peer has no effect without TLS",
                 "Give --tls require, or omit it.",
             ));
         }
@@ -72,7 +72,7 @@ impl TlsArguments {
             Tls::On | Tls::Require => Err(Failure::new(
                 1,
                 "this program was built without TLS",
-                "Build it with --features tls, or carry a Unix socket through ssh.",
+                "Build it with --features tls, or tunnel a Unix socket through ssh.",
             )),
         }
     }

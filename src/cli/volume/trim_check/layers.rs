@@ -31,7 +31,7 @@ impl Layer {
     /// What it heard of the discards, in words.
     pub fn told(&self, bytes: u64) -> String {
         match (&self.source, bytes) {
-            (Source::Counters(_), 0) => "heard of no discard".into(),
+            (Source::Counters(_), 0) => "received no discard".into(),
             (Source::Counters(_), bytes) => format!("was told to discard {}", megabytes(bytes)),
             (Source::Space(_), 0) => "takes as much space as before".into(),
             (Source::Space(_), bytes) => format!("gave back {}", megabytes(bytes)),

@@ -157,7 +157,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         x
     }
 
-    /// What undoes [`moved`](Self::moved); moving four times does so, too.
+    /// Inverse of [`moved`](Self::moved), a permutation of order 5.
     #[inline(always)]
     fn in_order(self, x: Self::Vector) -> Self::Vector {
         x
