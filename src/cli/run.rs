@@ -68,7 +68,7 @@ pub struct RunOptions {
     /// For simulated drives: cipher throughput on the target CPU, e.g. aes=145MB/s [default: measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = rate)]
     cpu: Vec<(String, CipherRate)>,
-    /// For simulated drives: model of the driver: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads) [default: queue]
+    /// Driver model for simulated drives: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads) [default: queue]
     #[arg(long, value_name = "DRIVER")]
     driver: Option<Driver>,
     /// Encryption sector size in bytes; can be repeated

@@ -56,7 +56,7 @@ fn whichever_is_good_mends_the_other() {
             0,
             &format!("header repair v {V} --key-file {secret}"),
         );
-        assert!(said.contains("anew"), "{name}: {said}");
+        assert!(said.contains("rewritten"), "{name}: {said}");
         assert_eq!(opens(&sandbox, secret), [0, 0], "{name}");
         let after = sandbox.read("v");
         let elsewhere = |image: &[u8]| [&image[..offset], &image[offset + 512..]].concat();

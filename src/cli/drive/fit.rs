@@ -37,7 +37,7 @@ pub struct FitOptions {
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
-    /// Overwrite what the file or device named by --at holds
+    /// Overwrite the contents of the file or device that --at names
     #[arg(long)]
     yes: bool,
 }

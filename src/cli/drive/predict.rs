@@ -55,7 +55,7 @@ pub struct PredictOptions {
     /// Cipher throughput on the target CPU, e.g. aes=145MB/s [default: measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = crate::cli::run::rate)]
     cpu: Vec<(String, CipherRate)>,
-    /// Model of the driver: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads)
+    /// Driver model: queue (encrypts while the drive works), in-turn (the drive waits) or truecrypt (its Windows threads)
     #[arg(long, value_name = "DRIVER", default_value_t = Driver::Queue)]
     driver: Driver,
     /// Seed of the requests; the same seed gives the same result

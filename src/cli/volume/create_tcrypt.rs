@@ -71,7 +71,7 @@ pub fn refuse_copy(opening: &Opening, unlocked: &Unlocked) -> Result<(), Failure
         false => Err(Failure::new(
             2,
             "the header is damaged or cannot be read, and only its copy opens the volume",
-            "Write it anew first: `cryptmark volume header repair`. Nothing was changed.",
+            "Repair the header first: `cryptmark volume header repair`. Nothing was changed.",
         )),
     }
 }

@@ -196,7 +196,7 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     if found.slot.or(volume.key_slot()).is_none() {
         return Err(Failure::new(
             2,
-            "the volume key does not tell which key slot to change",
+            "the volume key does not show which key slot to change",
             "Name it with --key-slot.",
         ));
     }
@@ -317,7 +317,7 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     let Some(slot) = slot else {
         return Err(Failure::new(
             2,
-            "the volume key does not tell which key slot to remove",
+            "the volume key does not show which key slot to remove",
             "Name it with --key-slot.",
         ));
     };

@@ -176,12 +176,12 @@ pub fn unlock(
     if opened.by_copy {
         eprintln!(
             "warning: the header is damaged or cannot be read, and its copy opened the volume: \
-             `cryptmark volume header repair` writes it anew"
+             `cryptmark volume header repair` rewrites it"
         );
     }
     if let Some(needed) = opened.bitlk.as_ref().and_then(|bitlk| bitlk.needed) {
         eprintln!(
-            "warning: the volume is cut off: it had {needed} bytes at least; what is left can be read"
+            "warning: the volume is cut off: it had at least {needed} bytes; the remaining data can be read"
         );
     }
     warn_of_plaintext(&opened);

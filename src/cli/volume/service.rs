@@ -331,7 +331,7 @@ impl Service {
         detached().map_err(|error| {
             Failure::new(
                 1,
-                format!("cannot go on in the background: {error}"),
+                format!("cannot continue in the background: {error}"),
                 "Omit --daemon, and let the shell start it in the background.",
             )
         })
@@ -356,7 +356,7 @@ impl Service {
                 true => Err(Failure::new(
                     1,
                     "the volume was ended while it was in use",
-                    "Check its file system: what was written last and not synced may be missing.",
+                    "Check its file system. The last writes that were not synced may be missing.",
                 )),
                 false => Ok(()),
             }
@@ -467,7 +467,7 @@ fn what_is_lost(image: &Path, failures: &Failures) -> Ending {
                 "{count} writes and flushes of {image} failed, and their data may be missing; the last: {last}"
             ),
         },
-        remedy: format!("{remedy} Check what was written last, and write again what is missing."),
+        remedy: format!("{remedy} Check the last writes, and repeat those that are missing."),
     }
 }
 

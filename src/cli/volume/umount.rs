@@ -74,7 +74,7 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
                 "{} is neither mounted nor served by cryptmark",
                 options.what.display()
             ),
-            "See what is: cryptmark volume status.",
+            "List what is mounted or served: cryptmark volume status.",
         ));
     }
     let mut failed: Option<Failure> = None;

@@ -131,7 +131,7 @@ fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure
     Failure::new(
         4,
         format!(
-            "{image} has a header of its own, and {named} says otherwise how the data are encrypted"
+            "{image} has a header of its own, and {named} describes another encryption of the data"
         ),
         remedy,
     )

@@ -197,7 +197,7 @@ impl Repair<'_> {
 
     fn say(&self, mut text: String, changed: bool) -> Result<(), Failure> {
         if let (true, Some(path)) = (changed, backups::kept()) {
-            text += &format!("what was there is kept in {}\n", path.display());
+            text += &format!("the previous contents are kept in {}\n", path.display());
         }
         print_done(&text);
         Ok(())

@@ -62,7 +62,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
         }
     }
     if let (Some(_), Some(path)) = (lost, backups::kept()) {
-        text += &format!("what was there is kept in {}\n", path.display());
+        text += &format!("the previous contents are kept in {}\n", path.display());
     }
     print_done(&text);
     Ok(())
@@ -76,7 +76,7 @@ fn lost(device: &Disk, from: &LuksHeader) -> Result<Option<String>, Failure> {
         if let LuksHeader::Luks2(header) = &there
             && let Some(name) = header.stranger(device)?
         {
-            losses.push(format!("{name}, which stands where the header belongs"));
+            losses.push(format!("{name}, which is in the place of the header"));
         }
         return Ok((!losses.is_empty()).then(|| losses.join("; ")));
     }

@@ -34,9 +34,9 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
     let limits = Limits::default();
     unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
     backups::spare(&options.input);
-    let mut text = "the header and its copy are written anew from the backup\n".to_owned();
+    let mut text = "the header and its copy are rewritten from the backup\n".to_owned();
     if let (Some(_), Some(path)) = (lost, backups::kept()) {
-        text += &format!("what was there is kept in {}\n", path.display());
+        text += &format!("the previous contents are kept in {}\n", path.display());
     }
     print_done(&text);
     Ok(())
@@ -102,18 +102,15 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
     };
     let unlocked = first(&opening, &places, device, &secret)?;
     let (other, made) = match unlocked.place {
-        Place::Normal => (
-            Place::NormalBackup,
-            "the copy is written anew from the header",
-        ),
+        Place::Normal => (Place::NormalBackup, "the copy is rewritten from the header"),
         Place::Hidden => (
             Place::HiddenBackup,
-            "the hidden volume's copy is written anew from its header",
+            "the hidden volume's copy is rewritten from its header",
         ),
-        Place::NormalBackup => (Place::Normal, "the header is written anew from its copy"),
+        Place::NormalBackup => (Place::Normal, "the header is rewritten from its copy"),
         Place::HiddenBackup => (
             Place::Hidden,
-            "the hidden volume's header is written anew from its copy",
+            "the hidden volume's header is rewritten from its copy",
         ),
         Place::System => (Place::System, ""),
     };
@@ -152,7 +149,7 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
     )?;
     let mut text = format!("{made}\n");
     if let Some(path) = backups::kept() {
-        text += &format!("what was there is kept in {}\n", path.display());
+        text += &format!("the previous contents are kept in {}\n", path.display());
     }
     print_done(&text);
     Ok(())

@@ -137,7 +137,7 @@ impl Kept {
     pub fn remove(&self) {
         if let Err(error) = fs::remove_file(&self.path) {
             eprintln!(
-                "warning: cannot remove {}: {error}\n  Remove it: it says about how many candidates \
+                "warning: cannot remove {}: {error}\n  Remove it: it reveals about how many candidates \
                  were tried before the right one.",
                 self.path.display()
             );

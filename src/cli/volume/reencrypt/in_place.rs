@@ -211,7 +211,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     if !data.is_file() {
         return Err(Failure::new(
             2,
-            "a header cannot be kept beside a device, safe from a power cut",
+            "a header beside a device would not be safe from a power cut",
             "Copy the plaintext out with `volume export`.",
         ));
     }

@@ -44,7 +44,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     if path.is_none() && !data.is_file() {
         return Err(Failure::new(
             2,
-            "a journal cannot be kept beside a device, safe from a power cut",
+            "a journal beside a device would not be safe from a power cut",
             "Name a file on another disk with --header. Name the same file until all is done.",
         ));
     }

@@ -103,7 +103,8 @@ impl Record {
                  missing",
                 self.image.display()
             ),
-            remedy: "Check the file system in the volume, and write again what is missing.".into(),
+            remedy: "Check the file system in the volume, and repeat the writes that are missing."
+                .into(),
         })
     }
 }
