@@ -162,7 +162,7 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
         "Your disk is slower than any of these ciphers: choose AES-256 XTS."
     );
     let (_, reason) = choice(&advice, "TRIM");
-    assert!(reason.contains("turning disk"), "{reason}");
+    assert!(reason.contains("hard disk"), "{reason}");
     assert_eq!(advice["commands"]["crypttab"], "data /dev/DISK none luks");
     expectations_are_met(&sandbox, &advice);
 }
@@ -231,7 +231,7 @@ fn what_is_weak_or_impossible_is_refused() {
         (&["--key-size", "100"], "100"),
         (&["--sector-size", "520"], "520"),
         (&["--type", "luks1", "--sector-size", "4096"], "LUKS1"),
-        (&["--system", "builtin"], "no simulated drive"),
+        (&["--system", "builtin"], "isn't a simulated drive"),
     ];
     for (arguments, word) in refused {
         let error = sandbox.fails(2, &[&["advise"], arguments].concat());

@@ -22,7 +22,7 @@ fn bad_input_is_told() {
     let _back = Kind::Ours.start(&sandbox);
     let unreachable = "cannot reach an NBD server";
     for (code, place, words) in [
-        (2, "nbd://", "is no NBD URI"),
+        (2, "nbd://", "isn't an NBD URI"),
         (2, "nbd+unix:///", "names no socket"),
         (
             2,
@@ -96,7 +96,7 @@ fn bad_input_is_told() {
         &sandbox,
         2,
         &format!("volume reencrypt {place} --decrypt --passphrase-file line"),
-        "no place for a header",
+        "a header cannot be kept beside",
     );
     assert!(!sandbox.path("front").exists());
 }

@@ -771,7 +771,7 @@ fn scores_and_rounds_stand_on_the_page() {
         "Disk Mark (PassMark; published 1234)",
         "of the whole suite, 20 % of which is this",
         "published -1.9 %",
-        "nobody used the machine meanwhile",
+        "nothing else used the machine meanwhile",
         "all was discarded",
         "rand-4k-write, plain: steady in the last 5 of 10 rounds",
     ] {
