@@ -9,6 +9,7 @@ mod edges;
 mod emulated;
 mod package;
 mod packages;
+mod pictures;
 mod prose;
 mod results;
 mod tests;
@@ -34,6 +35,7 @@ cargo xtask COMMAND
   constant-time  prove it of every cipher and backend; writes crates/cipher/constant_time.tsv [--no-timing] [FILTER]
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
+  pictures       docs/pictures/terminal.svg and report.png, of the stored run results/quick.json.zst
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
   results        the tables of docs/RESULTS.md, from the runs in results/
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -76,6 +78,7 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         Some("book") => book::build(),
+        Some("pictures") => pictures::run(),
         Some("prose") => prose::run(),
         Some("results") => results::run(),
         Some("package") => package::run(rest),

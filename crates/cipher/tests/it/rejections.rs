@@ -396,11 +396,7 @@ fn ciphers_that_a_mode_cannot_have() {
     ] {
         let error = error(text);
         assert!(matches!(error, CipherError::UnfitMode { .. }), "{text}");
-        assert_eq!(
-            error.remedy(),
-            format!("Use one of: {possible}."),
-            "{text}"
-        );
+        assert_eq!(error.remedy(), format!("Use one of: {possible}."), "{text}");
     }
     let keys = error("cipher_null:2-ecb");
     assert_eq!(

@@ -158,9 +158,7 @@ impl FileSystemError {
             #[cfg(target_os = "linux")]
             Self::Engine(error) => error.remedy(),
             Self::Job(_) => "Use the same version of the program on both sides.".into(),
-            Self::Interrupted => {
-                "The finished trials are stored: `cryptmark show latest`.".into()
-            }
+            Self::Interrupted => "The finished trials are stored: `cryptmark show latest`.".into(),
         }
     }
 

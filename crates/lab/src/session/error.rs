@@ -82,9 +82,7 @@ impl SessionError {
                 "`cryptmark doctor` says what this machine can measure and what is missing.".into()
             }
             Self::Keep(_) => "Check the store's path and free space, then run again.".into(),
-            Self::Interrupted => {
-                "The finished trials are stored: `cryptmark show latest`.".into()
-            }
+            Self::Interrupted => "The finished trials are stored: `cryptmark show latest`.".into(),
         }
     }
 }

@@ -137,9 +137,7 @@ impl JavaError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::NoCipher { .. } => {
-                "Use one of aes, blowfish, des, des3_ede, with cbc or ecb."
-            }
+            Self::NoCipher { .. } => "Use one of aes, blowfish, des, des3_ede, with cbc or ecb.",
             Self::Blocks { .. } => "Give a size that is a multiple of 16.",
             Self::Silent { .. } => "Give the machine less other work, or leave java out.",
             Self::Start(_) | Self::Ended { .. } | Self::Refused { .. } => {

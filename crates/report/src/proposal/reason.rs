@@ -264,7 +264,8 @@ fn trim(machine: &Machine, setup: &Setup) -> String {
         }
         (false, _, Some(false)) => "The disk takes no discards.".to_owned(),
         (false, _, _) => {
-            "It is not known whether the disk takes discards, and free blocks stay hidden.".to_owned()
+            "It is not known whether the disk takes discards, and free blocks stay hidden."
+                .to_owned()
         }
     }
 }

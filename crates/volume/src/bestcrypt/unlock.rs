@@ -148,8 +148,6 @@ impl Header {
                 return Ok(mapping());
             }
         }
-        Err(unsupported(
-            "sectors whose numbering is not published",
-        ))
+        Err(unsupported("sectors whose numbering is not published"))
     }
 }
