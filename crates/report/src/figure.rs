@@ -343,7 +343,7 @@ pub(crate) fn noise(run: &Run) -> String {
         }
         Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
         None if sweep::is_sweep(run) => {
-            "none, in virtual time; an interval is what seeds differ by".to_owned()
+            "none, because time is virtual; the intervals show the spread between seeds".to_owned()
         }
         None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),
     }
