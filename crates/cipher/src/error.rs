@@ -238,8 +238,8 @@ fn shown(text: &str) -> String {
 
 fn choice<const N: usize>(name: &str, known: [&'static str; N]) -> String {
     match suggestion(name, &known) {
-        Some(meant) => format!("Did you mean `{meant}`? Known are {}.", list(known)),
-        None => format!("Known are {}.", list(known)),
+        Some(meant) => format!("Did you mean `{meant}`? Use one of: {}.", list(known)),
+        None => format!("Use one of: {}.", list(known)),
     }
 }
 

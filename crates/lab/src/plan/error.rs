@@ -211,7 +211,7 @@ impl PlanError {
             Self::Life(error) => error.remedy(),
             Self::Derivation(_) => {
                 let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
-                format!("Known are {}.", names.join(", "))
+                format!("Use one of: {}.", names.join(", "))
             }
             Self::NotBare(_) | Self::DerivationsNotBare => {
                 "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."

@@ -101,15 +101,19 @@ impl ProtectorKind {
     /// What opens it, a sentence.
     pub const fn opened_by(self) -> &'static str {
         match self {
-            Self::ClearKey => "Nothing is needed: protection is suspended.",
+            Self::ClearKey => "No key is needed: protection is suspended.",
             Self::Tpm { .. } => {
-                "The computer that made it. Run `manage-bde -protectors -get` there to print the recovery password."
+                "It needs the computer that made it. Run `manage-bde -protectors -get` there to \
+                 print the recovery password."
             }
-            Self::StartupKey => "The file that ends in .BEK and has this identifier.",
+            Self::StartupKey => "It needs the startup key file (.BEK) with this identifier.",
             Self::RecoveryPassword => {
-                "The 48 digits that were printed or saved in an account under this identifier."
+                "It needs the 48 digits that were printed or saved in an account under this \
+                 identifier."
             }
-            Self::Certificate => "Windows with the smart card, or the network's unlock server.",
+            Self::Certificate => {
+                "It needs Windows with the smart card, or the network's unlock server."
+            }
             Self::Passphrase => "The passphrase.",
             Self::Other(_) => "Windows, perhaps.",
         }

@@ -145,7 +145,7 @@ fn list(block: &[u8], at: usize) -> Result<Option<&str>, VolumeError> {
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(text) {
         Ok(text) if text.trim_start().starts_with('<') => Ok(Some(text)),
-        _ => Err(unsupported("a property list that is compressed")),
+        _ => Err(unsupported("a compressed property list")),
     }
 }
 
