@@ -22,15 +22,15 @@ fn bad_input_is_told() {
     let _back = Kind::Ours.start(&sandbox);
     let unreachable = "cannot reach an NBD server";
     for (code, place, words) in [
-        (2, "nbd://", "is no NBD URI"),
+        (2, "nbd://", "isn't an NBD URI"),
         (2, "nbd+unix:///", "names no socket"),
         (
             2,
             "nbd+unix:///?socket=back&colour=red",
-            "a parameter of it",
+            "a parameter other than",
         ),
         (2, "nbd+ssh://host/disk", "scheme"),
-        (2, "nbd://user@host/", "users"),
+        (2, "nbd://user@host/", "user names"),
         (1, "nbd+unix:///?socket=absent", unreachable),
         (1, "nbd+unix:///?socket=line", unreachable),
         // Nobody listens there, and nobody is called that.

@@ -329,7 +329,10 @@ fn a_target_that_does_not_store_is_found_by_the_self_check() {
     let Err(error) = Session::open(&plan, &storage, None, 1, "id".into()) else {
         panic!("a device that forgets was accepted");
     };
-    assert!(error.to_string().contains("did not come back"), "{error}");
+    assert!(
+        error.to_string().contains("differs from the data written"),
+        "{error}"
+    );
 }
 
 #[test]

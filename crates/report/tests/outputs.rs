@@ -139,8 +139,8 @@ fn advice_says_what_all_cores_change() {
     assert!(shared.len() > 1);
     run.trials.extend(shared);
     let sentence = advice::sentence(&run);
-    let more = " Where 16 cores encrypt them, large transfers cost 9.1 to 11 % with AES-256 XTS, \
-                9.1 to 11 % with Twofish-256 XTS.";
+    let more = " If 16 cores encrypt them, large transfers cost 9.1 to 11 % with AES-256 XTS, 9.1 \
+                to 11 % with Twofish-256 XTS.";
     assert!(sentence.contains(more), "{sentence}");
     assert_eq!(sentence.replace(more, ""), alone);
     let table = table(&run, 110);

@@ -208,7 +208,7 @@ impl HddPreset {
             root >= 0.0 && linear >= 0.0,
             "full_seek_ms",
             full,
-            "1.4 to 3 times average_seek_ms, or the seeks between would be no curve",
+            "1.4 to 3 times average_seek_ms, so that the seek times form a curve",
         )?;
         Ok((root, linear))
     }

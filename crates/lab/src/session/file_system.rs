@@ -183,7 +183,8 @@ impl Agent {
             {
                 if (cell, operation, round) != asked {
                     return Err(TrialError::Agent {
-                        what: "the agent has measured something else than it was asked".to_owned(),
+                        what: "the agent measured something other than what was requested"
+                            .to_owned(),
                         remedy: "Report it.".to_owned(),
                     });
                 }
@@ -269,7 +270,8 @@ impl Agent {
                 last.unwrap_or("it said nothing")
             ),
             remedy:
-                "The finished trials are stored. Run it again, and report it if it ends so again."
+                "The finished trials are stored. Run it again, and report it if it ends like this \
+                 again."
                     .to_owned(),
         }
     }
@@ -382,8 +384,8 @@ impl<'a> Session<'a> {
         let in_lab = legs.iter().any(|leg| leg.in_lab);
         if in_lab {
             warnings.push(
-                "the lab kernel's ciphers are plain C and its storage is memory: its figures tell \
-                 systems, ciphers and file systems apart, and say nothing of dm-crypt's speed on \
+                "the lab kernel's ciphers are plain C and its storage is memory: its figures \
+                 compare systems, ciphers and file systems, but don't show dm-crypt's speed on \
                  this machine"
                     .to_owned(),
             );
@@ -606,8 +608,9 @@ fn paced(trials: &[Trial]) -> Option<String> {
     let at = |share: f64| paces.get(((paces.len() as f64 - 1.0) * share) as usize);
     let (median, slow) = (at(0.5)?, at(0.05)?);
     Some(format!(
-        "times of the lab kernel are as at the full pace of its core; who shares it and what its \
-         clock does left {:.0} % of that in the median, {:.0} % in a twentieth of the operations",
+        "times of the lab kernel are corrected to the full speed of its core; other load and the \
+         core's clock left {:.0} % of that speed in the median, and {:.0} % in one operation of \
+         twenty",
         median * 100.0,
         slow * 100.0
     ))

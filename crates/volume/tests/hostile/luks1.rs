@@ -111,7 +111,7 @@ fn texts() -> Vec<Case> {
             "mode_that_the_cipher_has_not",
             CIPHER,
             "cast5",
-            refused("essiv:sha256 is not possible for cast5: 256 bits are no cast5 key"),
+            refused("essiv:sha256 is not possible for cast5: cast5 has no 256-bit key"),
         ),
         text(
             "hash_unknown",

@@ -157,7 +157,7 @@ fn what_cannot_be_created_is_refused_before_anything_is_written() {
             creation(),
             262_144,
             OLD,
-            "the device has 262144 bytes, and 262656 are needed",
+            "the device has 262144 bytes, but the header and some data need 262656",
         ),
         (
             creation(),
