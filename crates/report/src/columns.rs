@@ -155,20 +155,20 @@ pub const COLUMNS: &[Column] = columns! {
     "queue_depth", "", "requests in flight a thread", Whole, |row| Some(row.trial.queue_depth.into());
     "threads", "", "that drive", Whole, |row| Some(row.trial.threads.into());
     "repetitions", "", "that the row sums up", Whole, |row| Some(row.trial.repetitions.into());
-    "bytes", "B", "moved in all repetitions", Whole, |row| Some(row.trial.bytes);
+    "bytes", "B", "transferred in all repetitions", Whole, |row| Some(row.trial.bytes);
     "requests", "", "in all repetitions", Whole, |row| Some(row.trial.requests);
     "throughput_mb_s", "10⁶ B/s", "median of the repetitions", Number, |row| Some(row.trial.throughput_mb_s.median);
     "throughput_mb_s_low", "10⁶ B/s", "its 95 % interval", Number, |row| Some(row.trial.throughput_mb_s.low);
     "throughput_mb_s_high", "10⁶ B/s", "", Number, |row| Some(row.trial.throughput_mb_s.high);
-    "throughput_n", "", "values of which it is the median", Whole, |row| Some(row.trial.throughput_mb_s.n.into());
+    "throughput_n", "", "number of values in the median", Whole, |row| Some(row.trial.throughput_mb_s.n.into());
     "iops", "1/s", "requests, median of the repetitions", Number, |row| Some(row.trial.iops.median);
     "iops_low", "1/s", "its 95 % interval", Number, |row| Some(row.trial.iops.low);
     "iops_high", "1/s", "", Number, |row| Some(row.trial.iops.high);
-    "iops_n", "", "values of which it is the median", Whole, |row| Some(row.trial.iops.n.into());
+    "iops_n", "", "number of values in the median", Whole, |row| Some(row.trial.iops.n.into());
     "cycles_per_byte", "", "of encryption", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.median);
     "cycles_per_byte_low", "", "its 95 % interval", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.low);
     "cycles_per_byte_high", "", "", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.high);
-    "cycles_per_byte_n", "", "values of which it is the median", Whole, |row| row.trial.cycles_per_byte.map(|cycles| cycles.n.into());
+    "cycles_per_byte_n", "", "number of values in the median", Whole, |row| row.trial.cycles_per_byte.map(|cycles| cycles.n.into());
     "latency_p50_us", "µs", "from submission to completion", Number, |row| Some(row.trial.latency_us.p50);
     "latency_p90_us", "µs", "", Number, |row| Some(row.trial.latency_us.p90);
     "latency_p99_us", "µs", "", Number, |row| Some(row.trial.latency_us.p99);
@@ -199,7 +199,8 @@ pub const COLUMNS: &[Column] = columns! {
     "hypervisor", "", "if the processor reports one", Text, |row| maybe(row.run.host.hypervisor.as_ref());
     "warnings", "", "remarks on the trial", Texts, |row| row.trial.warnings.as_slice().into();
     "published", "", "figures of documents that the trial repeats", Texts, |row| published(row.trial).into();
-    "trim_policy", "", "plain, pass, block, filled, unpartitioned: of lives of simulated SSDs, of which a repetition is one", Text, |row| life(row).and_then(|life| word(life.policy));
+    "trim_policy", "", "plain, pass, block, filled, unpartitioned: for lives of simulated SSDs, \
+                        one per repetition", Text, |row| life(row).and_then(|life| word(life.policy));
     "over_provisioning", "0…", "pages beyond those that the host can write", Number, |row| life(row).map(|life| life.over_provisioning);
     "gc", "", "which block the drive cleans next", Text, |row| life(row).and_then(|life| text(&life.gc));
     "fill", "0…1", "share of the file system that holds files", Number, |row| life(row).map(|life| life.fill);

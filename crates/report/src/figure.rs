@@ -282,7 +282,7 @@ fn device(trial: &Trial) -> String {
     // A queue is what stands before a simulated drive if nobody says more.
     let driver = match device.driver.as_deref() {
         None | Some("queue") => String::new(),
-        Some(driver) => format!("behind the driver {driver}"),
+        Some(driver) => format!("with the driver {driver}"),
     };
     let parts = [kind, path, cache, device.engine.clone(), driver];
     joined(parts.into_iter()).unwrap_or_else(|| "unknown device".to_owned())

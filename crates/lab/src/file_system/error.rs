@@ -66,7 +66,7 @@ pub enum FileSystemError {
         module: &'static str,
     },
     /// No kernel that runs here has it.
-    #[error("Linux 5.16 removed cryptoloop, which has no {cipher} either")]
+    #[error("cryptoloop, removed in Linux 5.16, has no {cipher}")]
     NoCryptoloopCipher {
         /// dm-crypt notation.
         cipher: String,

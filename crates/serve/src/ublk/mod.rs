@@ -146,7 +146,7 @@ pub fn forget(path: &Path) -> Result<(), UblkError> {
     disk.control
         .command(layout::GET_INFORMATION, &argument, &mut information, 64)
         .map_err(|source| UblkError::Refused {
-            command: "tell of the device",
+            command: "describe the device",
             source,
         })?;
     if layout::is_dead(&information) {

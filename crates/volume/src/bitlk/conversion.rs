@@ -224,7 +224,7 @@ impl OnWrite {
         for pair in regions.windows(2) {
             let (end, next) = (pair[0].range.end(), pair[1].range.offset);
             if end != Some(next) {
-                let rule = "must begin where the region before it ends";
+                let rule = "must begin at the end of the region before it";
                 return Err(damaged(Damage::number("region offset", next, rule)));
             }
         }
@@ -375,7 +375,7 @@ fn read_head(device: &dyn BlockDevice, at: u64) -> Result<Zeroizing<Vec<u8>>, Vo
     let fields = Fields(&start);
     let (head_bytes, size) = (fields.le16(8), fields.le16(10));
     if usize::from(head_bytes) != HEAD_BYTES || size < head_bytes {
-        let rule = format!("must be {HEAD_BYTES}, and not behind {size}");
+        let rule = format!("must be {HEAD_BYTES}, and not beyond {size}");
         return Err(damaged(Damage::number("head size", head_bytes, rule)));
     }
     let head = exactly(device, at, size.into(), "head")?;

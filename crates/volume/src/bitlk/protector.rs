@@ -127,7 +127,7 @@ impl Protector {
             return Err(Damage::Length {
                 field: "volume master key".into(),
                 bytes: body.len(),
-                rule: format!("must have {HEAD_BYTES} at least").into(),
+                rule: format!("must have at least {HEAD_BYTES}").into(),
             });
         }
         let fields = Fields(body);

@@ -181,7 +181,7 @@ fn extents(block: &[u8], unit: u64) -> Result<Vec<Extent>, VolumeError> {
     let count = Fields(block).le32(HEAD_BYTES) as usize;
     let entries = block[HEAD_BYTES + 8..].chunks_exact(EXTENT_BYTES);
     if count > entries.len() {
-        let rule = format!("must be {} at most", entries.len());
+        let rule = format!("must be at most {}", entries.len());
         return Err(damaged(Damage::number("extents", count as u64, rule)));
     }
     let extent = |entry: &[u8]| {

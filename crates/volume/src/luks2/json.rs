@@ -225,7 +225,11 @@ impl<'a> Node<'a> {
     /// So many members here, which are too many or too few.
     pub(super) fn refuse_members(&self, members: usize) -> Damage {
         let field = format!("the number of members of {}", self.path);
-        Damage::number(field, members as u64, "cryptsetup knows others")
+        Damage::number(
+            field,
+            members as u64,
+            "is not a number that cryptsetup supports",
+        )
     }
 
     /// A text here that is not known.
@@ -292,7 +296,7 @@ impl<'a> Node<'a> {
     /// The text here, which must have a character at least.
     pub(super) fn some_text(&self) -> Result<&'a str, Damage> {
         match self.text()? {
-            "" => Err(self.kind("a text of one character at least")),
+            "" => Err(self.kind("text of at least one character")),
             text => Ok(text),
         }
     }

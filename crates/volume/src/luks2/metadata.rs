@@ -541,7 +541,7 @@ fn salt(node: &Node) -> Result<Vec<u8>, Damage> {
     let salt = node.bytes()?;
     match salt.len() {
         0..=MOST_SALT_BYTES => Ok(salt),
-        bytes => Err(node.refuse_length(bytes, format!("must be {MOST_SALT_BYTES} at most"))),
+        bytes => Err(node.refuse_length(bytes, format!("must be at most {MOST_SALT_BYTES}"))),
     }
 }
 

@@ -187,7 +187,7 @@ impl Header {
             (_, false) => ("the headers", HEADERS_BYTES),
         };
         if self.volume_size == 0 {
-            return Err(Damage::number("volume size", 0_u64, "must be 512 at least"));
+            return Err(Damage::number("volume size", 0_u64, "must be at least 512"));
         }
         if self.start() < least {
             return Err(Damage::Overlap {
@@ -201,7 +201,7 @@ impl Header {
     fn check_hidden(&self) -> Result<(), Damage> {
         let size = self.hidden_size;
         if size == 0 {
-            let rule = "must be 512 at least in the header of a hidden volume";
+            let rule = "must be at least 512 in the header of a hidden volume";
             return Err(Damage::number("hidden volume size", size, rule));
         }
         if !self.has_old_layout() && size != self.volume_size {

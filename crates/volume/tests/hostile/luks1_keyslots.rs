@@ -120,7 +120,7 @@ fn costs() -> Vec<Case> {
             "iterations_0",
             slot(0, ITERATIONS),
             0,
-            untried(0, "`key-slot-0.iterations` is 0, and must be 1 at least"),
+            untried(0, "`key-slot-0.iterations` is 0, and must be at least 1"),
         ),
         number(
             "iterations_2_to_the_32",
@@ -161,7 +161,7 @@ fn costs() -> Vec<Case> {
             "digest_iterations_0",
             DIGEST_ITERATIONS,
             0,
-            bad("`mk-digest-iter` is 0, and must be 1 at least"),
+            bad("`mk-digest-iter` is 0, and must be at least 1"),
         ),
         number(
             "digest_iterations_2_to_the_32",

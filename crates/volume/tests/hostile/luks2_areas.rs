@@ -224,7 +224,7 @@ fn keyslots() -> Vec<Case> {
             "area_cipher_empty",
             "area/encryption",
             json!(""),
-            bad("`keyslots.0.area.encryption` is not a text of one character at least"),
+            bad("`keyslots.0.area.encryption` is not text of at least one character"),
         ),
         one(
             "area_cipher_of_9000_bytes",

@@ -316,14 +316,14 @@ pub fn cases() -> Vec<Case> {
         luks2(
             "salt_empty_for_pbkdf2",
             |v| v.set("/keyslots/0/kdf/salt", json!("")),
-            bad("`keyslots.0.kdf.salt` is not a text of one character at least"),
+            bad("`keyslots.0.kdf.salt` is not text of at least one character"),
         ),
         luks2(
             "salt_of_1025_bytes",
             |v| v.set("/keyslots/0/kdf/salt", json!("AAAA".repeat(341) + "AAA=")),
             untried(
                 0,
-                "`keyslots.0.kdf.salt` is 1025 bytes long, and must be 1024 at most",
+                "`keyslots.0.kdf.salt` is 1025 bytes long, and must be at most 1024",
             ),
         ),
         luks2(

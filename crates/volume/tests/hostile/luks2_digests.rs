@@ -115,7 +115,7 @@ pub fn cases() -> Vec<Case> {
             "digest_salt_of_1025_bytes",
             "salt",
             json!("AAAA".repeat(341) + "AAA="),
-            bad("`digests.0.salt` is 1025 bytes long, and must be 1024 at most"),
+            bad("`digests.0.salt` is 1025 bytes long, and must be at most 1024"),
         ),
         luks2(
             "digest_32",

@@ -211,7 +211,7 @@ fn one() -> Vec<Case> {
             "cipher_empty",
             "encryption",
             json!(""),
-            bad("`segments.0.encryption` is not a text of one character at least"),
+            bad("`segments.0.encryption` is not text of at least one character"),
         ),
         set(
             "cipher_that_the_key_does_not_fit",

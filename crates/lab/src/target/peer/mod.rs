@@ -284,7 +284,7 @@ impl Peer {
         let sector_bytes = self.layout.size.bytes();
         assert!(
             data.len().is_multiple_of(sector_bytes),
-            "{} bytes are not whole sectors of {sector_bytes}",
+            "{} bytes do not consist of whole sectors of {sector_bytes} bytes",
             data.len()
         );
         let mut keyed = self.handles.get_or(|| self.another()).borrow_mut();
