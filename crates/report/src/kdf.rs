@@ -185,7 +185,7 @@ pub(crate) fn sentence(run: &Run) -> String {
     let lines = lines(run);
     let mut guessed = lines.iter().filter(|line| line.guess.is_some());
     let (Some(dearest), Some(cheapest)) = (guessed.next(), guessed.next_back()) else {
-        return "Too little was measured to compare what a guess costs.".to_owned();
+        return "There are too few measurements to compare the cost of a guess.".to_owned();
     };
     let name = |line: &Line<'_>| format!("{} ({})", line.format(), line.derivation());
     format!(

@@ -200,7 +200,7 @@ fn checks(run: &Run) -> Vec<String> {
         ),
         check(
             (host.memory > 0).then_some(host.memory >= LITTLE_MEMORY),
-            format!("memory is enough ({})", figure::bytes(host.memory)),
+            format!("there is enough memory ({})", figure::bytes(host.memory)),
         ),
     ]
 }

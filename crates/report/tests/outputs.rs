@@ -817,7 +817,10 @@ fn a_derivation_without_its_guess_has_dashes() {
     run.trials.truncate(1);
     run.partial = true;
     let text = text::table(&run, &Style::default());
-    assert!(text.contains('–') && text.contains("Too little"), "{text}");
+    assert!(
+        text.contains('–') && text.contains("too few measurements"),
+        "{text}"
+    );
     assert!(html::render(&[run]).contains("–"));
 }
 

@@ -91,7 +91,7 @@ pub enum KernelError {
         path: PathBuf,
     },
     /// Something of the machine could not be set up.
-    #[error("the lab could not {what}: {said}")]
+    #[error("the lab kernel could not {what}: {said}")]
     SetUp {
         /// What was tried.
         what: String,
@@ -107,7 +107,7 @@ pub enum KernelError {
         said: String,
     },
     /// It took longer than it may.
-    #[error("the lab was stopped after {seconds} s, {}: {said}", at(*.started))]
+    #[error("the lab kernel was stopped after {seconds} s, {}: {said}", at(*.started))]
     TimedOut {
         /// How long it was given.
         seconds: u64,
@@ -172,10 +172,10 @@ impl KernelError {
                 "Check that the directories exist and that the program is installed."
             }
             Self::Crashed { .. } => {
-                "Give it more memory if it ran out of memory. Otherwise report this with the \
-                 kernel's messages."
+                "Give the lab kernel more memory if it ran out of memory. Otherwise report this \
+                 with the kernel's messages."
             }
-            Self::TimedOut { .. } => "Give it more time.",
+            Self::TimedOut { .. } => "Give the command more time.",
             Self::Interrupted => "Nothing was kept.",
         }
         .to_owned()

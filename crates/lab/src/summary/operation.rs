@@ -112,7 +112,7 @@ fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
         .map(|(what, part)| {
             format!(
                 "{what} took {part:.3} s of CPU time, but {cores} processors had only {most:.3} s; \
-                 other programs used this machine, so run again when it is idle"
+                 other programs ran too, so run again on an idle machine"
             )
         })
         .collect()

@@ -192,9 +192,8 @@ impl Storage {
             let file = TestFile::create(path, place.size, place.seed, progress)?;
             if file.allocated()? < place.size {
                 warnings.push(
-                    "the file system stores less than was written (it compresses, deduplicates or \
-                     does not report it): the figures may be those of memory; use another file \
-                     system"
+                    "the file system stores less than was written (compression, deduplication or \
+                     no report): the figures may be those of memory; use another file system"
                         .to_owned(),
                 );
             }

@@ -182,7 +182,7 @@ impl Lifetime {
         };
         format!(
             "Blocking TRIM on a drive filled at first writes {:.1} times as much to the flash as \
-             passing it; the unpartitioned part brings that down to {:.1}.",
+             passing it. With an unpartitioned part, it writes {:.1} times as much.",
             filled / passed,
             spared / passed
         )

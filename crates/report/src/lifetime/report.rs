@@ -29,8 +29,8 @@ pub(super) fn document(record: &Lifetime) -> Document {
         head.push(Block::lead(&verdict).on(PAGE));
     }
     head.push(Block::meta(format!(
-        "Simulated drive {device} · {written} a day into a file system that is {full} full · {} of the writes \
-         within files · looked at for {} · seed {seed}",
+        "Simulated drive {device} · {written} a day into a file system that is {full} full · {} of \
+         the writes within files · observed for {} · seed {seed}",
         figure::share(Some(record.overwrites)),
         time(*years)
     ))

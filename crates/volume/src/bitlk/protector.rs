@@ -103,17 +103,14 @@ impl ProtectorKind {
         match self {
             Self::ClearKey => "No key is needed: protection is suspended.",
             Self::Tpm { .. } => {
-                "It needs the computer that made it. Run `manage-bde -protectors -get` there to \
-                 print the recovery password."
+                "The computer that made it. Run `manage-bde -protectors -get` there to print the \
+                 recovery password."
             }
-            Self::StartupKey => "It needs the startup key file (.BEK) with this identifier.",
+            Self::StartupKey => "The startup key file (.BEK) with this identifier.",
             Self::RecoveryPassword => {
-                "It needs the 48 digits that were printed or saved in an account under this \
-                 identifier."
+                "The 48 digits that were printed or saved in an account under this identifier."
             }
-            Self::Certificate => {
-                "It needs Windows with the smart card, or the network's unlock server."
-            }
+            Self::Certificate => "Windows with the smart card, or the network's unlock server.",
             Self::Passphrase => "The passphrase.",
             Self::Other(_) => "Windows, perhaps.",
         }
