@@ -162,7 +162,7 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
         "Each of these ciphers is faster than your disk: choose AES-256 XTS."
     );
     let (_, reason) = choice(&advice, "TRIM");
-    assert!(reason.contains("turning disk"), "{reason}");
+    assert!(reason.contains("hard disk"), "{reason}");
     assert_eq!(advice["commands"]["crypttab"], "data /dev/DISK none luks");
     expectations_are_met(&sandbox, &advice);
 }

@@ -98,7 +98,7 @@ fn faults_are_told_in_two_lines() {
         (vec!["show", "nothing"], "drive list"),
         (vec!["show", "/nowhere.toml"], "/nowhere.toml"),
         (vec!["run", "--device", "nothing"], "drive list"),
-        (vec!["run", "--device", "mlc-128g"], "no flash chip"),
+        (vec!["run", "--device", "mlc-128g"], "isn't a flash chip"),
         (
             vec!["run", "--device", "mtd-nor-16m", "--gc", "fifo"],
             "--gc",

@@ -96,7 +96,7 @@ fn bad_input_is_told() {
         &sandbox,
         2,
         &format!("volume reencrypt {place} --decrypt --passphrase-file line"),
-        "no place for a header",
+        "a header cannot be kept",
     );
     assert!(!sandbox.path("front").exists());
 }

@@ -170,8 +170,8 @@ fn cipher(
     };
     match (limit, preferred.or_else(|| others().min_by(by_cost))) {
         (Limit::Disk, _) | (_, None) => format!(
-            "No cipher costs more than 5 % in any workload here, so speed doesn't matter. This one \
-             is the most studied and most widely used; it encrypts{rate}."
+            "No cipher costs more than 5 % in any workload here; this one is the most studied and \
+             most used, and encrypts{rate}."
         ),
         (_, Some(other)) => format!(
             "It encrypts{rate} and costs {}; {} costs {}.",
@@ -196,14 +196,14 @@ fn mode_name(cipher: &str) -> &'static str {
 fn mode(cipher: &str) -> String {
     match mode_name(cipher) {
         "Adiantum" | "HCTR2" => {
-            "The whole sector is one block. A change of one bit changes all of it, so an observer \
-             can't see which 16 bytes have changed."
+            "The whole sector is one block, so an observer can't see which 16 bytes of it have \
+             changed."
         }
         "XTS" => {
-            "Each 16-byte block has its own tweak, so the blocks are encrypted in parallel. CBC \
-             must encrypt them one after the other, and shows where a change begins."
+            "Each 16-byte block has its own tweak, so blocks are encrypted in parallel; CBC must \
+             chain them, and shows where a change begins."
         }
-        "CBC" => "You asked for it. XTS encrypts blocks in parallel, and CBC cannot.",
+        "CBC" => "You asked for it; XTS encrypts blocks in parallel, and CBC cannot.",
         _ => "You asked for it.",
     }
     .to_owned()
@@ -212,8 +212,8 @@ fn mode(cipher: &str) -> String {
 fn key_size(machine: &Machine, chosen: &Candidate<'_>) -> String {
     match (other_key(machine, chosen), mode_name(chosen.cipher)) {
         (Some((other, percent)), _) => format!(
-            "Two keys of 256 bits are far beyond any search. A key size of {} bits would be {}, \
-             but no faster if the disk is the limit.",
+            "Two keys of 256 bits are far beyond any search; {} bits would be {}, but no faster if \
+             the disk is the limit.",
             other.key_bits,
             in_memory(percent)
         ),
@@ -240,7 +240,7 @@ fn sector_size(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> Stri
              written{other}."
         ),
         (_, Some(physical), _) => format!(
-            "You asked for it. The disk writes {physical} bytes atomically, so a power cut can \
+            "You asked for it; the disk writes {physical} bytes atomically, so a power cut can \
              leave a sector half written, which reads as noise{other}."
         ),
         (_, None, 512) => format!(
@@ -248,8 +248,8 @@ fn sector_size(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> Stri
              512 bytes{other}."
         ),
         (_, None, _) => format!(
-            "You asked for it. The size that the disk writes atomically is not known, and a sector \
-             half written at a power cut reads as noise{other}."
+            "You asked for it; the size that the disk writes atomically is not known, and a \
+             half-written sector reads as noise{other}."
         ),
     }
 }
@@ -271,8 +271,8 @@ fn trim(machine: &Machine, setup: &Setup) -> String {
     let [blocked, passed] = machine.amplification;
     match (setup.allow_discards, machine.flash, machine.discards) {
         (true, ..) => format!(
-            "At 80 % in use, the drive writes {passed:.1} bytes for each of yours with TRIM, and \
-             {blocked:.1} without it. Anyone with the disk can see which blocks are free."
+            "At 80 % in use, the drive writes {passed:.1} bytes for each of yours with TRIM and \
+             {blocked:.1} without it; the disk shows which blocks are free."
         ),
         (false, Some(false), _) => {
             "A hard disk gains nothing by it, and free blocks stay hidden.".to_owned()
@@ -309,7 +309,7 @@ fn why_flags(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String
 
 fn format_reason(setup: &Setup) -> String {
     match setup.format {
-        Format::Luks1 => "You asked for it. Old boot loaders read no other format.",
+        Format::Luks1 => "You asked for it; old boot loaders read no other format.",
         Format::Luks2 => {
             "It has Argon2, larger sectors and a second copy of its header, and it stores flags \
              with the volume."
