@@ -225,7 +225,7 @@ fn dissect_reads_bitmaps_in_the_same_way() {
     assert!(read.is_none_or(|read| read == sha256(&plaintext[..maker::MOVED])));
     let import = "import v.img --yes --input plain --passphrase-file recovery";
     let said = sandbox.refused(4, "v.img", import);
-    assert!(said.contains("has not ended"), "{said}");
+    assert!(said.contains("has not finished"), "{said}");
 }
 
 /// The plaintext as a file of a mount: it is read, written, and written into a place of BitLocker's.

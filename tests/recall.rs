@@ -74,13 +74,13 @@ fn every_kind_of_change_is_found() {
             b"Sesame 7",
             "Sesame 7\r\n",
             line,
-            "the passphrase without the line end that it was given with",
+            "the passphrase without its line end",
         ),
         (
             b"Sesame 7",
             "Sesame 7\n",
             "--key-file given",
-            "the key file without the line end that it was given with",
+            "the key file without its line end",
         ),
         (
             b"sESAME 7",

@@ -159,7 +159,7 @@ fn a_disk_that_turns_gets_aes_since_nothing_is_slower() {
     assert_eq!(advice["limit"], "disk", "{advice:#}");
     assert_eq!(
         advice["answer"],
-        "Your disk is slower than any of these ciphers: choose AES-256 XTS."
+        "Each of these ciphers is faster than your disk: choose AES-256 XTS."
     );
     let (_, reason) = choice(&advice, "TRIM");
     assert!(reason.contains("hard disk"), "{reason}");

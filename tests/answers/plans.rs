@@ -156,7 +156,7 @@ fn snias_tests_run_in_short() {
         assert!(trial["steady_state"].is_boolean(), "{trial}");
     }
     for word in [
-        "Steady state: before each test all was discarded",
+        "Steady state: before each test everything was discarded",
         "  throughput",
         "tp-1m-write, plain",
     ] {

@@ -292,7 +292,7 @@ fn memory_is_measured_with_a_warning() {
         String::from_utf8_lossy(&output.stderr)
     );
     let table = String::from_utf8_lossy(&output.stdout);
-    assert!(table.contains("lives in memory"), "{table}");
+    assert!(table.contains("is in memory"), "{table}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn published_experiments_run_in_short_and_stand_beside_their_papers() {
             (read("r.html"), "HTML"),
         ] {
             assert!(
-                report.contains("Beside the paper"),
+                report.contains("Compared with the paper"),
                 "{plan} as {kind}: {report}"
             );
             for word in words {

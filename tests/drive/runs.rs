@@ -209,7 +209,7 @@ fn drivers_of_a_simulated_run() {
         assert_eq!(run["trials"][1]["device"]["driver"], driver);
     }
     let told = in_turn["warnings"][0].as_str().unwrap();
-    assert!(told.contains("wait meanwhile"), "{told}");
+    assert!(told.contains("wait during encryption"), "{told}");
     let (beside, _) = rate(&queue, "seq-4m-read");
     let (waiting, _) = rate(&in_turn, "seq-4m-read");
     // 550 MB/s of the interface and 400 MB/s of the cipher, one behind the other.

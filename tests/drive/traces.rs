@@ -36,8 +36,8 @@ fn a_trace_is_played() {
         assert!(errors.contains(says), "{errors}");
     };
     refused("0 0 8 8 1\n0 0 8 x 1\n", &[], "trace: line 2");
-    refused("hello\n", &[], "none of the formats");
-    refused("", &[], "asks for nothing");
+    refused("hello\n", &[], "none of the supported formats");
+    refused("", &[], "has no requests");
     refused("0 0 99999999 8 0\n", &[], "request 1 of the trace ends at");
     refused("0 0 8 8 0\n", &["--hot", "20/80"], "--hot");
     refused("0 0 8 8 0\n", &["--page-size", "0"], "--page-size");

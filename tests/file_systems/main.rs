@@ -156,7 +156,7 @@ key_size = 256
         (
             "read_mb_s = 10",
             "read_mb_s = 0",
-            "read_mb_s = 0 is impossible",
+            "read_mb_s = 0 is not possible",
         ),
         ("clock_mhz", "clock_ghz", "spec.toml, line 3"),
         ("serpent-cbc", "snake-cbc", "snake"),
@@ -341,7 +341,7 @@ fn failures_say_what_and_what_to_do() {
     let output = user.output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(
-        told.contains("root only") || told.contains("Permission denied"),
+        told.contains("needs root") || told.contains("Permission denied"),
         "{told}"
     );
     assert_eq!(is_clean(&sandbox), Ok(()));

@@ -74,7 +74,7 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
     let guest = server.url_of("guest:secret", "runs");
     let told = sandbox.fails(1, &["--store", &guest, "run", "drives.toml"]);
     assert!(
-        told.contains("does not let this user in") && !told.contains("secret"),
+        told.contains("refuses access to this user") && !told.contains("secret"),
         "{told}"
     );
 

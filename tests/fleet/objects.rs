@@ -139,22 +139,22 @@ print(json.dumps([object['Key'] for object in s3.list_objects_v2(Bucket='lab')['
         assert_eq!(report["place"], "s3://lab/a/b");
         let arguments = ["fleet", "report", "s3://nobody/a"];
         let output = with(&sandbox, &server.address, id, secret, &arguments);
-        refused(&output, "s3://nobody/a is not there");
+        refused(&output, "s3://nobody/a does not exist");
         let arguments = ["fleet", "report", "s3://lab/a/b"];
         let output = with(&sandbox, &server.address, id, "s3cret", &arguments);
-        refused(&output, "does not let this user in");
+        refused(&output, "refuses access to this user");
     }
     refused(
         &export(id, "s3cret", "s3://lab/a"),
-        "does not let this user in",
+        "refuses access to this user",
     );
     refused(
         &export("AKIANOBODY", "s3cret", "s3://lab/a"),
-        "does not let this user in",
+        "refuses access to this user",
     );
     refused(
         &export(id, secret, "s3://nobody/a"),
-        "s3://nobody/a is not there",
+        "s3://nobody/a does not exist",
     );
     drop(server);
 }
@@ -183,7 +183,7 @@ fn expired_credentials_are_told_as_such() {
     });
     let export = ["export", "--parquet", "s3://lab/a"];
     let output = with(&sandbox, &address, "id", "s3cret", &export);
-    refused(&output, "does not let this user in");
+    refused(&output, "refuses access to this user");
     refused(&output, "expired");
 }
 
@@ -270,8 +270,11 @@ print(json.dumps([[blob.name, container.download_blob(blob.name).readall()[-4:].
 
     // Base64 of "s3cret", which the account does not have.
     let told = export("czNjcmV0", "az://lab/a");
-    refused(&told, "does not let this user in");
-    refused(&export(KEY, "az://nobody/a"), "az://nobody/a is not there");
+    refused(&told, "refuses access to this user");
+    refused(
+        &export(KEY, "az://nobody/a"),
+        "az://nobody/a does not exist",
+    );
 }
 
 /// Where the sample's trials are below a place.

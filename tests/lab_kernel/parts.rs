@@ -94,7 +94,7 @@ fn logical_volumes_and_mirrors() {
     assert_eq!(root["type"], "luks2");
     assert_eq!(root["ranges"].as_array().unwrap().len(), 2, "{root}");
     assert_eq!(part("1/vg/home")["size"], 4 * MIB);
-    assert_eq!(part("1/vg/fixed")["read_only"], "LVM has it read-only");
+    assert_eq!(part("1/vg/fixed")["read_only"], "LVM marks it as read-only");
     for number in 2..=5 {
         let raid = part(&format!("{number}/raid"));
         let said = raid["read_only"].as_str().unwrap();

@@ -27,10 +27,10 @@ fn bad_input_is_told() {
         (
             2,
             "nbd+unix:///?socket=back&colour=red",
-            "a parameter of it",
+            "a parameter other than",
         ),
         (2, "nbd+ssh://host/disk", "scheme"),
-        (2, "nbd://user@host/", "users"),
+        (2, "nbd://user@host/", "user names"),
         (1, "nbd+unix:///?socket=absent", unreachable),
         (1, "nbd+unix:///?socket=line", unreachable),
         // Nobody listens there, and nobody is called that.
@@ -96,7 +96,7 @@ fn bad_input_is_told() {
         &sandbox,
         2,
         &format!("volume reencrypt {place} --decrypt --passphrase-file line"),
-        "a header cannot be kept beside",
+        "a header cannot be kept",
     );
     assert!(!sandbox.path("front").exists());
 }

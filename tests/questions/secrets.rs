@@ -251,7 +251,7 @@ fn a_line_of_windows_is_warned_of() {
     );
     let answer = run(&sandbox, "open w --passphrase-file crlf", b"");
     assert_eq!(answer.code, Some(3), "{}", answer.said);
-    assert!(answer.said.contains("line ends of Unix"), "{}", answer.said);
+    assert!(answer.said.contains("Unix line ends"), "{}", answer.said);
     assert!(!answer.said.contains("keyboard"), "{}", answer.said);
 }
 

@@ -22,7 +22,7 @@ const MOVED: usize = 17 << 20;
 pub const SIDE: &str = "v.cryptmark-header";
 
 /// What is said of data that are not those with which it began.
-pub const OTHER: &str = "of other data than these";
+pub const OTHER: &str = "of different data";
 
 /// How long a program may take before it has begun.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -95,7 +95,7 @@ fn a_server_that_cannot_go_on_says_so() {
     let mut said = String::new();
     stderr.read_to_string(&mut said).unwrap();
     assert!(
-        said.contains("error: the server cannot go on: Bad file descriptor"),
+        said.contains("error: the server cannot continue: Bad file descriptor"),
         "{said}"
     );
 }

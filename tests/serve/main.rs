@@ -410,7 +410,8 @@ fn a_file_that_shrinks_fails_its_clients_and_not_the_server() {
     drop(client);
     let said = serving.ends_with(1);
     assert_eq!(said.matches("read of 4096 bytes").count(), 1, "{said}");
-    let lost = "error: what was written may be lost, since a flush has failed: the file has become shorter";
+    let lost = "error: written data may be lost, because a flush has failed: the file is now \
+                shorter";
     assert!(said.contains(lost), "{said}");
 }
 
@@ -429,7 +430,7 @@ fn who_unmounts_hears_what_was_not_stored() {
         assert_eq!(output.status.code(), Some(code), "{arguments}\n{said}");
         said
     };
-    let missing = "failed, and its data may be missing: the file has become shorter than";
+    let missing = "failed, and its data may be missing: the file is now shorter than";
     for ended_by in ["umount", "signal", "signal and another server"] {
         sandbox.write("x.img", &whole);
         said(begin, 0);

@@ -4,32 +4,146 @@ use crate::{Refuses as _, sandbox, start};
 use std::process::Stdio;
 
 const RESTORE: &str =
-    "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed.";
+    "Nothing was changed. Try `cryptmark volume header repair`, then a backup of the header.";
 
 #[test]
 fn files_that_are_no_such_volume() {
     sandbox().refuses(&[
-        ("open luks1 --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
-        ("open luks2 --type luks1 --passphrase-file pass", 2, "this is not a LUKS1 volume", "Name the right --type, or the file that holds the header with --header."),
-        ("open noise --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
+        ("open luks1 --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Give \
+                                                                                             the \
+                                                                                             right \
+                                                                                             --type, \
+                                                                                             or \
+                                                                                             name \
+                                                                                             the \
+                                                                                             file \
+                                                                                             that \
+                                                                                             holds \
+                                                                                             the \
+                                                                                             header \
+                                                                                             with \
+                                                                                             --header."),
+        ("open luks2 --type luks1 --passphrase-file pass", 2, "this is not a LUKS1 volume", "Give \
+                                                                                             the \
+                                                                                             right \
+                                                                                             --type, \
+                                                                                             or \
+                                                                                             name \
+                                                                                             the \
+                                                                                             file \
+                                                                                             that \
+                                                                                             holds \
+                                                                                             the \
+                                                                                             header \
+                                                                                             with \
+                                                                                             --header."),
+        ("open noise --type luks2 --passphrase-file pass", 2, "this is not a LUKS2 volume", "Give \
+                                                                                             the \
+                                                                                             right \
+                                                                                             --type, \
+                                                                                             or \
+                                                                                             name \
+                                                                                             the \
+                                                                                             file \
+                                                                                             that \
+                                                                                             holds \
+                                                                                             the \
+                                                                                             header \
+                                                                                             with \
+                                                                                             --header."),
         ("open noise --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("open noise --type luks --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("open short --passphrase-file pass", 2, "short has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("open nothing --passphrase-file pass", 2, "nothing has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
-        ("open nothing --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
-        ("open short --type plain --passphrase-file pass", 2, "the data area (512 bytes from 0) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open nothing --type plain --passphrase-file pass", 2, "the data area (512 bytes from \
+                                                                 byte 0) does not fit into the \
+                                                                 device of 0 bytes", "Check that \
+                                                                                      it is the \
+                                                                                      right file, \
+                                                                                      that it is \
+                                                                                      complete, \
+                                                                                      and that the \
+                                                                                      offset and \
+                                                                                      size you \
+                                                                                      gave are \
+                                                                                      right."),
+        ("open short --type plain --passphrase-file pass", 2, "the data area (512 bytes from byte \
+                                                               0) does not fit into the device of \
+                                                               0 bytes", "Check that it is the \
+                                                                          right file, that it is \
+                                                                          complete, and that the \
+                                                                          offset and size you gave \
+                                                                          are right."),
         ("open missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
         ("open folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a file or a block device."),
-        ("open luks2-cut-early --passphrase-file pass", 2, "this is not a LUKS2 volume", "Name the right --type, or the file that holds the header with --header."),
-        ("open luks2-cut --passphrase-file pass", 2, "this LUKS2 volume is cut off: it needs 290816 bytes, and there are 19968", "Check that this is the right file, and the whole of it; nothing was changed."),
-        ("export luks2-without-data --passphrase-file pass --output out", 2, "the data area (4096 bytes from 16777216) does not fit the device of 16777216 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
-        ("open luks1-cut --passphrase-file pass", 2, "this LUKS1 volume is cut off: it needs 260096 bytes, and there are 4608", "Check that this is the right file, and the whole of it; nothing was changed."),
+        ("open luks2-cut-early --passphrase-file pass", 2, "this is not a LUKS2 volume", "Give the \
+                                                                                          right \
+                                                                                          --type, \
+                                                                                          or name \
+                                                                                          the file \
+                                                                                          that \
+                                                                                          holds \
+                                                                                          the \
+                                                                                          header \
+                                                                                          with \
+                                                                                          --header."),
+        ("open luks2-cut --passphrase-file pass", 2, "this LUKS2 volume is cut off: it needs \
+                                                      290816 bytes, and the file or device has \
+                                                      19968", "Nothing was changed. Check that \
+                                                               this is the right file and that it \
+                                                               is complete."),
+        ("export luks2-without-data --passphrase-file pass --output out", 2, "the data area (4096 \
+                                                                              bytes from byte \
+                                                                              16777216) does not \
+                                                                              fit into the device \
+                                                                              of 16777216 bytes", "Check \
+                                                                                                   that \
+                                                                                                   it \
+                                                                                                   is \
+                                                                                                   the \
+                                                                                                   right \
+                                                                                                   file, \
+                                                                                                   that \
+                                                                                                   it \
+                                                                                                   is \
+                                                                                                   complete, \
+                                                                                                   and \
+                                                                                                   that \
+                                                                                                   the \
+                                                                                                   offset \
+                                                                                                   and \
+                                                                                                   size \
+                                                                                                   you \
+                                                                                                   gave \
+                                                                                                   are \
+                                                                                                   right."),
+        ("open luks1-cut --passphrase-file pass", 2, "this LUKS1 volume is cut off: it needs \
+                                                      260096 bytes, and the file or device has \
+                                                      4608", "Nothing was changed. Check that this \
+                                                              is the right file and that it is \
+                                                              complete."),
         ("open luks2-spoilt --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
         ("info luks2-spoilt", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
         ("info noise", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("info missing", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
         ("key add luks2-spoilt --passphrase-file pass --new-passphrase-file wrong", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
-        ("export luks1-cut --passphrase-file pass --output out", 2, "this LUKS1 volume is cut off: it needs 260096 bytes, and there are 4608", "Check that this is the right file, and the whole of it; nothing was changed."),
+        ("export luks1-cut --passphrase-file pass --output out", 2, "this LUKS1 volume is cut off: \
+                                                                     it needs 260096 bytes, and \
+                                                                     the file or device has 4608", "Nothing \
+                                                                                                    was \
+                                                                                                    changed. \
+                                                                                                    Check \
+                                                                                                    that \
+                                                                                                    this \
+                                                                                                    is \
+                                                                                                    the \
+                                                                                                    right \
+                                                                                                    file \
+                                                                                                    and \
+                                                                                                    that \
+                                                                                                    it \
+                                                                                                    is \
+                                                                                                    complete."),
     ]);
 }
 
@@ -101,7 +215,7 @@ fn files_and_types_of_other_names() {
             "info luks3",
             2,
             "this is a LUKS volume of version 3, which is not supported",
-            "Open it with a program that knows this version; nothing was changed.",
+            "Nothing was changed. Open the volume with a program that supports this version.",
         ),
         (
             "open luks2 --type veracrypt --passphrase-file pass",
@@ -134,11 +248,57 @@ fn files_and_types_of_other_names() {
 fn headers_of_other_data() {
     sandbox().refuses(&[
         // The data are shorter than the header says.
-        ("open short --header luks2 --passphrase-file pass", 2, "the data area (4096 bytes from 16777216) does not fit the device of 0 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
-        ("open noise --header luks1 --passphrase-file pass", 2, "the data area (512 bytes from 2097152) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
+        ("open short --header luks2 --passphrase-file pass", 2, "the data area (4096 bytes from \
+                                                                 byte 16777216) does not fit into \
+                                                                 the device of 0 bytes", "Check \
+                                                                                          that it \
+                                                                                          is the \
+                                                                                          right \
+                                                                                          file, \
+                                                                                          that it \
+                                                                                          is \
+                                                                                          complete, \
+                                                                                          and that \
+                                                                                          the \
+                                                                                          offset \
+                                                                                          and size \
+                                                                                          you gave \
+                                                                                          are \
+                                                                                          right."),
+        ("open noise --header luks1 --passphrase-file pass", 2, "the data area (512 bytes from \
+                                                                 byte 2097152) does not fit into \
+                                                                 the device of 1048576 bytes", "Check \
+                                                                                                that \
+                                                                                                it \
+                                                                                                is \
+                                                                                                the \
+                                                                                                right \
+                                                                                                file, \
+                                                                                                that \
+                                                                                                it \
+                                                                                                is \
+                                                                                                complete, \
+                                                                                                and \
+                                                                                                that \
+                                                                                                the \
+                                                                                                offset \
+                                                                                                and \
+                                                                                                size \
+                                                                                                you \
+                                                                                                gave \
+                                                                                                are \
+                                                                                                right."),
         // The header is opened as if it were the volume.
-        ("open header1 --passphrase-file pass", 2, "the data of this LUKS1 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
-        ("open header2 --passphrase-file pass", 2, "the data of this LUKS2 volume would lie upon its own header", "If this is a detached header, name the data's file, and this one with --header."),
+        ("open header1 --passphrase-file pass", 2, "the data of this LUKS1 volume would overlap \
+                                                    its own header", "If this is a detached \
+                                                                      header, name the file with \
+                                                                      the data as the volume, and \
+                                                                      this file with --header."),
+        ("open header2 --passphrase-file pass", 2, "the data of this LUKS2 volume would overlap \
+                                                    its own header", "If this is a detached \
+                                                                      header, name the file with \
+                                                                      the data as the volume, and \
+                                                                      this file with --header."),
         ("open detached1 --passphrase-file pass", 2, "detached1 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("open detached1 --header detached2 --passphrase-file pass", 2, "detached2 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
         ("open detached1 --header missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
@@ -150,7 +310,7 @@ fn headers_of_other_data() {
 #[test]
 fn keyslots_that_are_not_there() {
     const GONE: &str =
-        "Give the --volume-key-file, or restore a header backup of when it had keyslots.";
+        "Give the --volume-key-file, or restore a header backup that still has keyslots.";
     let sandbox = sandbox();
     for name in ["luks1", "luks2"] {
         let (code, said) = start(&sandbox, &["key", "kill", name, "--key-slot", "0", "--yes"]);
@@ -160,13 +320,13 @@ fn keyslots_that_are_not_there() {
         (
             "open luks1 --passphrase-file pass",
             3,
-            "this LUKS1 volume has no keyslot left that opens its data",
+            "this LUKS1 volume has no keyslot left for its data",
             GONE,
         ),
         (
             "open luks2 --passphrase-file pass",
             3,
-            "this LUKS2 volume has no keyslot left that opens its data",
+            "this LUKS2 volume has no keyslot left for its data",
             GONE,
         ),
     ]);
@@ -202,7 +362,7 @@ fn what_can_be_told_of_an_unknown_header() {
         "open luks1 --passphrase-file pass",
         2,
         "this LUKS1 volume uses `whirlpool_gcryptbug` as its `hash-spec`, which is not supported",
-        "Open it with the program that made it; nothing was changed.",
+        "Nothing was changed. Open the volume with the program that made it.",
     )]);
 }
 

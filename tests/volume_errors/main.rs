@@ -111,7 +111,7 @@ fn a_file_that_may_not_be_written() {
         return;
     }
     let what = "cannot open luks2: Permission denied (os error 13)";
-    let remedy = "Run as a user who may access it, or choose another place.";
+    let remedy = "Run as a user with access to it, or choose another place.";
     sandbox.refuses(&[
         (
             "passwd luks2 --passphrase-file pass --new-passphrase-file wrong",

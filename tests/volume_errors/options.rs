@@ -6,16 +6,142 @@ use crate::{Refuses as _, sandbox, start};
 fn options_that_make_no_sense() {
     sandbox().refuses(&[
         ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Use one of: luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
-        ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Known are aes, serpent, twofish, camellia, cast6, kuznyechik, sm4, aria, anubis, seed, blowfish, blowfish_le, cast5, des, des3_ede, khazad."),
-        ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Use \
+                                                                                                                  one \
+                                                                                                                  of: \
+                                                                                                                  aes, \
+                                                                                                                  serpent, \
+                                                                                                                  twofish, \
+                                                                                                                  camellia, \
+                                                                                                                  cast6, \
+                                                                                                                  kuznyechik, \
+                                                                                                                  sm4, \
+                                                                                                                  aria, \
+                                                                                                                  anubis, \
+                                                                                                                  seed, \
+                                                                                                                  blowfish, \
+                                                                                                                  blowfish_le, \
+                                                                                                                  cast5, \
+                                                                                                                  des, \
+                                                                                                                  des3_ede, \
+                                                                                                                  khazad."),
+        ("open noise --type plain --hash crc32 --passphrase-file pass", 2, "unknown hash `crc32`", "Use \
+                                                                                                    one \
+                                                                                                    of: \
+                                                                                                    sha1, \
+                                                                                                    sha224, \
+                                                                                                    sha256, \
+                                                                                                    sha384, \
+                                                                                                    sha512, \
+                                                                                                    sha3-224, \
+                                                                                                    sha3-256, \
+                                                                                                    sha3-384, \
+                                                                                                    sha3-512, \
+                                                                                                    ripemd160, \
+                                                                                                    whirlpool, \
+                                                                                                    blake2b-512, \
+                                                                                                    blake2s-256, \
+                                                                                                    skein-512, \
+                                                                                                    sm3, \
+                                                                                                    stribog256, \
+                                                                                                    stribog512. \
+                                                                                                    `plain` \
+                                                                                                    means \
+                                                                                                    no \
+                                                                                                    hash."),
         ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
         ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Use one of: 256, 384, 512 bits."),
         ("open noise --type plain --sector-size 8192 --passphrase-file pass", 2, "encryption sectors of 8192 bytes are not possible", "Give a --sector-size of 512, 1024, 2048 or 4096."),
-        ("open noise --type plain --offset 2048 --passphrase-file pass", 2, "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
-        ("open noise --type plain --size 36028797018963967 --passphrase-file pass", 2, "the data area (18446744073709551104 bytes from 0) does not fit the device of 1048576 bytes", "Check that it is the right file, whole, and the offset and size that were given."),
-        ("open noise --type cryptoloop --cipher aes-99999999999999999 --passphrase-file pass", 2, "unknown mode `99999999999999999`", "Known are xts, cbc, lrw, ctr, ecb, adiantum, hctr2."),
+        ("open noise --type plain --offset 2048 --passphrase-file pass", 2, "the data area (512 \
+                                                                             bytes from byte \
+                                                                             1048576) does not fit \
+                                                                             into the device of \
+                                                                             1048576 bytes", "Check \
+                                                                                              that \
+                                                                                              it \
+                                                                                              is \
+                                                                                              the \
+                                                                                              right \
+                                                                                              file, \
+                                                                                              that \
+                                                                                              it \
+                                                                                              is \
+                                                                                              complete, \
+                                                                                              and \
+                                                                                              that \
+                                                                                              the \
+                                                                                              offset \
+                                                                                              and \
+                                                                                              size \
+                                                                                              you \
+                                                                                              gave \
+                                                                                              are \
+                                                                                              right."),
+        ("open noise --type plain --size 36028797018963967 --passphrase-file pass", 2, "the data \
+                                                                                        area \
+                                                                                        (18446744073709551104 \
+                                                                                        bytes from \
+                                                                                        byte 0) \
+                                                                                        does not \
+                                                                                        fit into \
+                                                                                        the device \
+                                                                                        of 1048576 \
+                                                                                        bytes", "Check \
+                                                                                                 that \
+                                                                                                 it \
+                                                                                                 is \
+                                                                                                 the \
+                                                                                                 right \
+                                                                                                 file, \
+                                                                                                 that \
+                                                                                                 it \
+                                                                                                 is \
+                                                                                                 complete, \
+                                                                                                 and \
+                                                                                                 that \
+                                                                                                 the \
+                                                                                                 offset \
+                                                                                                 and \
+                                                                                                 size \
+                                                                                                 you \
+                                                                                                 gave \
+                                                                                                 are \
+                                                                                                 right."),
+        ("open noise --type cryptoloop --cipher aes-99999999999999999 --passphrase-file pass", 2, "unknown mode `99999999999999999`", "Use \
+                                                                                                                                       one \
+                                                                                                                                       of: \
+                                                                                                                                       xts, \
+                                                                                                                                       cbc, \
+                                                                                                                                       lrw, \
+                                                                                                                                       ctr, \
+                                                                                                                                       ecb, \
+                                                                                                                                       adiantum, \
+                                                                                                                                       hctr2."),
         ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
-        ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Known are sha1, sha224, sha256, sha384, sha512, sha3-224, sha3-256, sha3-384, sha3-512, ripemd160, whirlpool, blake2b-512, blake2s-256, skein-512, sm3, stribog256, stribog512; `plain` hashes nothing."),
+        ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Use \
+                                                                                              one \
+                                                                                              of: \
+                                                                                              sha1, \
+                                                                                              sha224, \
+                                                                                              sha256, \
+                                                                                              sha384, \
+                                                                                              sha512, \
+                                                                                              sha3-224, \
+                                                                                              sha3-256, \
+                                                                                              sha3-384, \
+                                                                                              sha3-512, \
+                                                                                              ripemd160, \
+                                                                                              whirlpool, \
+                                                                                              blake2b-512, \
+                                                                                              blake2s-256, \
+                                                                                              skein-512, \
+                                                                                              sm3, \
+                                                                                              stribog256, \
+                                                                                              stribog512. \
+                                                                                              `plain` \
+                                                                                              means \
+                                                                                              no \
+                                                                                              hash."),
         ("open luks2 --cipher aes-xts-plain64 --passphrase-file pass", 2, "--cipher has no meaning for a luks2 volume", "Omit it; it is for plain, cryptoloop, loopaes, tcrypt, veracrypt."),
         ("open luks1 --offset 8 --passphrase-file pass", 2, "--offset has no meaning for a luks1 volume", "Omit it; it is for plain, cryptoloop, loopaes."),
         ("open luks2 --key-derivation util-linux --passphrase-file pass", 2, "--key-derivation has no meaning for a luks2 volume", "Omit it; it is for cryptoloop."),
@@ -46,13 +172,15 @@ fn values_that_are_not_possible() {
             "create new --size 20MiB --uuid hello --passphrase-file pass",
             2,
             "`hello` is not a UUID",
-            "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for a \
+             random one.",
         ),
         (
             "header set luks2 --uuid hello",
             2,
             "`hello` is not a UUID",
-            "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for a \
+             random one.",
         ),
         (
             "create new --type plain --key-file key --size 1MiB",
@@ -100,7 +228,10 @@ fn values_that_are_understood() {
         (format!("create ten --type luks1 --size 10m {cheap}"), 0, ""),
         (format!("create vera --hash HMAC-SHA-512 --size 1MiB {vera}"), 0, ""),
         ("open vera --type veracrypt --hash SHA-512 --veracrypt-pim 1 --passphrase-file pass".into(), 0, ""),
-        ("open vera --type veracrypt --hash sha512 --veracrypt-pim 2147469 --passphrase-file pass".into(), 2, "the largest is 2147468"),
+        ("open vera --type veracrypt --hash sha512 --veracrypt-pim 2147469 --passphrase-file pass".into(), 2, "the \
+                                                                                                               maximum \
+                                                                                                               is \
+                                                                                                               2147468"),
     ] {
         let words: Vec<&str> = arguments.split(' ').collect();
         let (got, said) = start(&sandbox, &words);

@@ -54,13 +54,13 @@ fn secrets_that_do_not_fit() {
             "open luks2 --passphrase-file pass --key-slot 5",
             2,
             "keyslot 5 holds no key",
-            "See `cryptmark volume info` for the keyslots that there are.",
+            "`cryptmark volume info` lists the keyslots.",
         ),
         (
             "open luks1 --passphrase-file pass --key-slot 9",
             2,
             "keyslot 9 holds no key",
-            "See `cryptmark volume info` for the keyslots that there are.",
+            "`cryptmark volume info` lists the keyslots.",
         ),
         (
             "open luks2 --passphrase-file long",
@@ -126,7 +126,8 @@ fn secrets_that_do_not_fit() {
             "open noise --type plain --key-size 512 --key-file key-cut",
             2,
             "the key file has 63 bytes, and the key needs 64",
-            "Check that it is the right file, whole, and its offset and size.",
+            "Check that it is the right file, that it is complete, and that its offset and size \
+             are right.",
         ),
         (
             "open noise --type loopaes --key-file key-cut --key-size 24",
@@ -147,9 +148,10 @@ fn secrets_that_do_not_fit() {
 #[test]
 fn secrets_that_are_not_what_they_look_like() {
     let line = "no keyslot opens with this key file, which is a line of text";
-    let remedy = "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase.";
+    let remedy = "The newline at its end counts as part of the key. If the file holds a \
+                  passphrase, give it with --passphrase-file.";
     let nothing = "no keyslot opens with an empty passphrase";
-    let give = "Give the passphrase: the line that was read for it is empty.";
+    let give = "Give the passphrase: the line that was read is empty.";
     sandbox().refuses(&[
         ("open luks1 --key-file pass", 3, line, remedy),
         ("open luks2 --key-file pass", 3, line, remedy),
@@ -173,19 +175,19 @@ fn keyslots_that_are_none_or_taken() {
     let add = "key add {} --passphrase-file pass --new-passphrase-file wrong --new-key-slot";
     let (add1, add2) = (add.replace("{}", "luks1"), add.replace("{}", "luks2"));
     let another = "Choose another --new-key-slot, or omit it.";
-    let free =
-        "Choose a free --new-key-slot, or omit it; `cryptmark volume info` shows those in use.";
+    let free = "Choose a free --new-key-slot, or omit it. `cryptmark volume info` shows the \
+                keyslots in use.";
     sandbox().refuses(&[
         (
             &format!("{add1} 8"),
             2,
-            "there is no keyslot 8: the last one of such a volume is 7",
+            "there is no keyslot 8: the highest number for this format is 7",
             another,
         ),
         (
             &format!("{add2} 40"),
             2,
-            "there is no keyslot 40: the last one of such a volume is 31",
+            "there is no keyslot 40: the highest number for this format is 31",
             another,
         ),
         (&format!("{add1} 0"), 2, "keyslot 0 is in use", free),

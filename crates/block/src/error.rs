@@ -16,7 +16,8 @@ use std::sync::Arc;
 pub enum BlockError {
     /// Offset or length is not a multiple of the logical block.
     #[error(
-        "the request at byte {offset} of {length} bytes is not aligned to the device's {logical_block}-byte blocks"
+        "the request for {length} bytes at byte {offset} is not aligned to the device's \
+         {logical_block}-byte blocks"
     )]
     Misaligned {
         /// First byte asked for.
@@ -28,7 +29,8 @@ pub enum BlockError {
     },
     /// The request ends behind the device.
     #[error(
-        "the request at byte {offset} of {length} bytes ends behind the device, which has {size} bytes"
+        "the request for {length} bytes at byte {offset} ends beyond the device, which has {size} \
+         bytes"
     )]
     OutOfRange {
         /// First byte asked for.
@@ -52,7 +54,7 @@ pub enum BlockError {
         length: u64,
     },
     /// The file system is too full.
-    #[error("{needed} bytes are needed, and {available} are free")]
+    #[error("{needed} bytes are needed, but only {available} are free")]
     NoSpace {
         /// Bytes that would have to be free.
         needed: u64,
@@ -66,7 +68,7 @@ pub enum BlockError {
         operation: OperationKind,
     },
     /// More requests were submitted than the queue was opened for.
-    #[error("more than {depth} requests in flight")]
+    #[error("there are more than {depth} requests in flight")]
     QueueFull {
         /// The queue's depth.
         depth: u32,
@@ -146,7 +148,7 @@ pub enum BlockError {
         source: io::Error,
     },
     /// The device mapper made no device.
-    #[error("the device mapper makes no {target} of this")]
+    #[error("the device mapper cannot create a {target} target with these parameters")]
     Mapper {
         /// The target's name in the kernel.
         target: &'static str,
@@ -162,7 +164,7 @@ pub enum BlockError {
         source: io::Error,
     },
     /// The server that has the bytes does not answer any more.
-    #[error("the server at {address} has gone away")]
+    #[error("the connection to the server at {address} is lost")]
     ServerGone {
         /// Where it was.
         address: String,
@@ -182,7 +184,7 @@ pub enum BlockError {
         source: io::Error,
     },
     /// A file is shorter than it was when it was opened.
-    #[error("the file has become shorter than the {size} bytes that it had")]
+    #[error("the file is now shorter than its earlier {size} bytes")]
     CutOff {
         /// The bytes that it had.
         size: u64,
@@ -192,7 +194,7 @@ pub enum BlockError {
     Removed,
     /// A flush has failed before. The system tells of what it could not write once
     /// only, so that no later flush says anything of the data of that time.
-    #[error("what was written may be lost, since a flush has failed")]
+    #[error("written data may be lost, because a flush has failed")]
     Lost {
         /// Why it failed.
         source: Arc<BlockError>,
@@ -265,7 +267,8 @@ impl BlockError {
             Self::OutOfRange { .. } => "Choose a smaller size or offset, or a larger device.",
             Self::ReadOnly => "Open the device for writing, or choose a workload that only reads.",
             Self::Protected { .. } => {
-                "Nothing was written there: the place belongs to the hidden volume or to the volume's metadata."
+                "Nothing was written there. The place belongs to the hidden volume or to the \
+                 volume's metadata."
             }
             Self::NoSpace { .. } => {
                 "Free some space, choose a smaller --size, or point --at to another file system."
@@ -278,7 +281,8 @@ impl BlockError {
             }
             Self::Depth { .. } => "Choose a queue depth from 1 to 4096.",
             Self::InUse { .. } => {
-                "End what uses it, then try again: see `cryptmark volume status`, lsblk and losetup."
+                "Stop the program that uses it, then try again. `cryptmark volume status`, lsblk \
+                 and losetup show the users."
             }
             Self::Mounted { .. } => "Unmount it first, or choose another device.",
             Self::Swap { .. } => "Run swapoff on it first, or choose another device.",
@@ -292,7 +296,7 @@ impl BlockError {
             | Self::Create { source, .. }
             | Self::Examine { source, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    "Run as a user who may access it, or choose another place."
+                    "Run as a user with access to it, or choose another place."
                 }
                 io::ErrorKind::NotFound => "Check the path.",
                 io::ErrorKind::ReadOnlyFilesystem => {
@@ -301,37 +305,46 @@ impl BlockError {
                 _ => "Check the path and the device behind it, or choose another place.",
             },
             Self::Loop { .. } => {
-                "Run as root, and load the module: modprobe loop. A container has to let loop devices through."
+                "Run as root, and load the module: modprobe loop. A container must allow loop \
+                 devices."
             }
             Self::Mapper { .. } => {
-                "Look into the kernel log (dmesg) for its reason: a cipher, an option or a key that this kernel does not take."
+                "Look for the reason in the kernel log (dmesg): a cipher, an option or a key that \
+                 this kernel does not support."
             }
             Self::Engine { .. } => {
                 "Choose the engine `threads` or `pread`, or allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile)."
             }
             Self::ServerGone { .. } => {
-                "See what it says, and whether it crashed: with smaller blocks or a lower depth it may not. Then start it again."
+                "Look at the server's messages and whether it crashed, then start it again. \
+                 Smaller blocks or a lower depth may avoid a crash."
             }
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull => "Free some space on the file system, then try again.",
                 io::ErrorKind::NotConnected | io::ErrorKind::TimedOut => {
-                    "Check the server that has the storage, and the way to it."
+                    "Check the server that has the storage, and the network to it."
                 }
                 _ => {
-                    "Look into the kernel log (dmesg) for what the device reported; it may be failing."
+                    "Look into the kernel log (dmesg) for the device's messages. The device may be \
+                     failing."
                 }
             },
             Self::CutOff { .. } => {
-                "Find out what has cut it off; what was behind its end is gone, and has to come from a backup."
+                "Find out what truncated the file. The data beyond its new end is gone, so restore \
+                 it from a backup."
             }
             Self::Removed => {
-                "Copy the data elsewhere before the program that has the file open ends; then they are lost."
+                "Copy the data elsewhere before the program that has the file open ends. After \
+                 that the data is lost."
             }
             Self::Lost { source } => source.remedy(),
             Self::Tampered { .. } => {
-                "They were damaged, changed by another program, or never written. Write them again from a backup."
+                "The data was damaged, changed by another program, or never written. Write it \
+                 again from a backup."
             }
-            Self::Injected { .. } => "Nothing: the fault layer was asked for this.",
+            Self::Injected { .. } => {
+                "There is nothing to do: the fault layer was configured for this."
+            }
             Self::Interrupted => "Run it again to get the whole result.",
         }
     }
@@ -384,7 +397,7 @@ mod tests {
         assert_eq!(error.errno(), errno::ENOSPC);
         assert!(error.remedy().starts_with("Free some space"));
         let source = error.source().unwrap().to_string();
-        assert_eq!(source, "4096 bytes are needed, and 0 are free");
+        assert_eq!(source, "4096 bytes are needed, but only 0 are free");
     }
 
     #[test]

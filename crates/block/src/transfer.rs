@@ -27,7 +27,7 @@ pub enum TransferError {
     #[error("cannot write the output")]
     Output(#[source] io::Error),
     /// There is more input than the device has room for.
-    #[error("the input has more than the {size} bytes of the volume")]
+    #[error("the input is longer than the volume of {size} bytes")]
     TooLong {
         /// Bytes of the device.
         size: u64,

@@ -95,7 +95,7 @@ pub enum CipherError {
         possible: Vec<IvGenerator>,
     },
     /// The digest of the hash is no key of the cipher.
-    #[error("essiv:{hash} is not possible for {cipher}: {} bits are no {cipher} key", hash.digest_bytes() * 8)]
+    #[error("essiv:{hash} is not possible for {cipher}: {cipher} has no {}-bit key", hash.digest_bytes() * 8)]
     UnfitHash {
         /// The cipher that was asked for.
         cipher: Algorithm,
@@ -149,7 +149,7 @@ pub enum CipherError {
         available: Vec<Backend>,
     },
     /// The operating system gave no threads for the cores to share.
-    #[error("the system refused the threads for {cores} cores: {kind}")]
+    #[error("the system could not start threads for {cores} cores: {kind}")]
     Threads {
         /// How many cores were to share a request.
         cores: usize,
@@ -173,7 +173,7 @@ impl CipherError {
             Self::UnknownStream { name } => choice(name, StreamCipher::ALL.map(StreamCipher::name)),
             Self::MissingStream { mode, cipher } => {
                 let named = StreamCipher::ALL.map(|stream| format!("{stream},{cipher}-{mode}"));
-                format!("Begin with one of {}.", list(named))
+                format!("Begin with one of: {}.", list(named))
             }
             Self::UnknownMode { name } => choice(name, Mode::ALL.map(Mode::name)),
             Self::UnknownIv { name } => choice(name, IvGenerator::ALL.map(IvGenerator::name)),
@@ -181,12 +181,12 @@ impl CipherError {
             Self::KeyCount { .. } => format!("Use a power of two up to {MOST_KEYS}."),
             Self::LongCascade { longest, .. } => format!("Name at most {longest} ciphers."),
             Self::UnfitMode { possible, .. } if possible.is_empty() => {
-                "No mode is possible: name one cipher with one key.".to_owned()
+                "No mode is possible with that. Name one cipher with one key.".to_owned()
             }
             Self::UnfitMode { possible, .. } => format!("Use one of: {}.", list(possible)),
             Self::UnfitIv { possible, .. } => format!("Use one of: {}.", list(possible)),
             Self::UnfitHash { possible, .. } if possible.is_empty() => {
-                "No hash is possible: choose another IV generator.".to_owned()
+                "No hash is possible with that. Choose another IV generator.".to_owned()
             }
             Self::UnfitHash { possible, .. } => format!("Use one of: {}.", list(possible)),
             Self::SectorSize { possible, .. } => {
@@ -194,7 +194,7 @@ impl CipherError {
                 format!("Use one of: {} bytes.", list(bytes))
             }
             Self::MissingIv { possible, .. } => format!(
-                "Append one of {}.",
+                "Append one of: {}.",
                 list(possible.iter().map(|iv| format!("-{iv}")))
             ),
             Self::KeySize { possible_bits, .. } => {
@@ -205,9 +205,9 @@ impl CipherError {
                 format!("Use one of: {}.", list(available))
             }
             Self::Threads { .. } => {
-                "Take fewer cores, or raise the limit on threads (ulimit -u).".to_owned()
+                "Use fewer cores, or raise the limit on threads (ulimit -u).".to_owned()
             }
-            Self::Random(_) => "Look for a sandbox that hides getrandom(2).".to_owned(),
+            Self::Random(_) => "Check whether a sandbox blocks getrandom(2).".to_owned(),
         }
     }
 }
@@ -238,8 +238,8 @@ fn shown(text: &str) -> String {
 
 fn choice<const N: usize>(name: &str, known: [&'static str; N]) -> String {
     match suggestion(name, &known) {
-        Some(meant) => format!("Did you mean `{meant}`? Known are {}.", list(known)),
-        None => format!("Known are {}.", list(known)),
+        Some(meant) => format!("Did you mean `{meant}`? Use one of: {}.", list(known)),
+        None => format!("Use one of: {}.", list(known)),
     }
 }
 

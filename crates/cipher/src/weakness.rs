@@ -104,12 +104,12 @@ impl fmt::Display for Weakness {
             Self::ShortKey { bits } => {
                 write!(
                     f,
-                    "all keys of {bits} bits can be tried: in 1998 it took 56 hours"
+                    "all keys of {bits} bits can be tried: in 1998 that took 56 hours"
                 )
             }
             Self::SmallBlock { limit } => write!(
                 f,
-                "blocks of 64 bits repeat by chance within {} GiB and tell what plaintexts have \
+                "blocks of 64 bits repeat by chance within {} GiB and reveal what plaintexts have \
                  in common",
                 limit >> 30
             ),
@@ -120,15 +120,16 @@ impl fmt::Display for Weakness {
                 f.write_str("equal sectors of data show as equal sectors on the disk")
             }
             Self::ChangesShow => f.write_str(
-                "who sees a sector before and after it is rewritten has the difference of the data",
+                "an observer of a sector before and after a rewrite learns the difference of the \
+                 data",
             ),
             Self::PredictableIvs => f.write_str(
-                "IVs can be known beforehand, so a file can be made that shows on the disk \
+                "IVs are predictable, so a crafted file can be recognised on the disk \
                  (watermarking)",
             ),
             Self::RepeatedIvs { limit } => write!(
                 f,
-                "IVs start again after {} TiB, where equal sectors show",
+                "IVs repeat after {} TiB, so equal sectors show",
                 limit >> 40
             ),
             Self::SelfEncryption => f.write_str(

@@ -6,7 +6,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DriveError {
     /// A number outside of what makes sense.
-    #[error("{name} = {value} is not possible: it is {possible}")]
+    #[error("{name} = {value} is not possible: it must be {possible}")]
     OutOfRange {
         /// The parameter, as the user names it.
         name: &'static str,
@@ -16,7 +16,7 @@ pub enum DriveError {
         possible: &'static str,
     },
     /// More is asked for than the drive holds.
-    #[error("the drive holds {capacity} bytes, and {needed} are needed")]
+    #[error("the drive holds {capacity} bytes, but {needed} are needed")]
     TooSmall {
         /// Bytes of the drive.
         capacity: u64,
@@ -32,7 +32,7 @@ pub enum DriveError {
         needed: u64,
     },
     /// The map of so large a flash does not fit this machine's memory.
-    #[error("the map of {pages} pages takes {} MB of memory, which are not to be had", bytes / 1_000_000)]
+    #[error("there is not enough memory for the map of {pages} pages, which takes {} MB", bytes / 1_000_000)]
     Memory {
         /// Physical pages.
         pages: u64,
@@ -48,7 +48,7 @@ pub enum DriveError {
         message: String,
     },
     /// A word that names nothing.
-    #[error("unknown {what} {given:?}; known are {known}")]
+    #[error("unknown {what} {given:?}; possible values: {known}")]
     Unknown {
         /// What kind of thing.
         what: &'static str,
@@ -86,17 +86,17 @@ impl DriveError {
         match self {
             Self::OutOfRange { .. } => "Choose a number in that range.",
             Self::TooSmall { .. } => {
-                "Choose a larger drive, or a plan or --size that asks for less of it."
+                "Choose a larger drive, or a plan or --size that needs less space."
             }
             Self::NoSpare { .. } => {
-                "Give the drive more --over-provisioning, or smaller blocks in larger number."
+                "Give the drive more --over-provisioning, or more and smaller blocks."
             }
             Self::Memory { .. } => {
                 "Simulate fewer or larger pages; write amplification does not depend on their number."
             }
-            Self::Unknown { .. } => "Choose one of these.",
+            Self::Unknown { .. } => "Choose one of these values.",
             Self::Toml { .. } => {
-                "`cryptmark drive show mlc-128g` prints one that is right, to copy and edit."
+                "`cryptmark drive show mlc-128g` prints a valid description to copy and edit."
             }
         }
     }

@@ -46,7 +46,8 @@ impl Fragmented {
             (0.0..=1.0).contains(&used) && fits && file > 0,
             "placement.used",
             used,
-            "0 to 1: pieces need room for twice the file in it, a file in one piece room behind it",
+            "0 to 1: pieces need room for twice the file, and a file in one piece needs room after \
+             it",
         )?;
         let used = bytes as u64;
         Ok(Self {

@@ -223,7 +223,7 @@ impl Life<'_> {
             self.fill > 0.0 && self.fill <= 0.99,
             "fill",
             self.fill,
-            "above 0 %, and 99 % at most",
+            "above 0 %, and at most 99 %",
         )?;
         require(
             (0.0..=0.99).contains(&self.overwrites),
@@ -235,13 +235,13 @@ impl Life<'_> {
             self.years > 0.0 && self.years <= 100.0,
             "years",
             self.years,
-            "above 0, and 100 at most",
+            "above 0, and at most 100",
         )?;
         require(
             self.daily > 0,
             "daily",
             self.daily as f64,
-            "1 byte at least",
+            "at least 1 byte",
         )?;
         require(
             (0.0..=0.9).contains(&left),

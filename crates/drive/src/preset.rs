@@ -100,7 +100,7 @@ impl Preset {
             .ok_or_else(|| DriveError::Unknown {
                 what: "drive",
                 given: name.to_owned(),
-                known: "those of `cryptmark drive list`, and files that end in .toml",
+                known: "the names in `cryptmark drive list`, and files that end in .toml",
             })
     }
 

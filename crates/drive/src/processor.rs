@@ -106,7 +106,7 @@ impl Processor {
             driver != Driver::InTurn || cores.get() == 1,
             "cores",
             cores,
-            "1 before a driver that encrypts in turn with the drive",
+            "1 for the driver in-turn",
         )?;
         Ok(Self {
             driver,

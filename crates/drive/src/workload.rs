@@ -66,7 +66,7 @@ impl PageWorkload {
             (0.0..0.5).contains(&discards),
             "discard-fraction",
             discards,
-            "0 and more, and below 0.5, where nothing would stay in use",
+            "at least 0 and below 0.5, because at 0.5 nothing would stay in use",
         )?;
         let within = |share: f64| share > 0.0 && share < 1.0;
         let mut hot_pages = pages;

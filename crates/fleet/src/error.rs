@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum FleetError {
     /// A URL of a kind that is not known.
-    #[error("{place} isn't a place for trials")]
+    #[error("{place} cannot hold trials")]
     NoPlace {
         /// As the user wrote it, without secrets.
         place: String,
@@ -32,7 +32,7 @@ pub enum FleetError {
         source: io::Error,
     },
     /// Wrong or expired credentials, or no right to do it.
-    #[error("{place} does not let this user in")]
+    #[error("{place} refuses access to this user")]
     Credentials {
         /// The place.
         place: String,
@@ -40,7 +40,7 @@ pub enum FleetError {
         source: Refusal,
     },
     /// There is no such bucket, container or folder.
-    #[error("{place} is not there")]
+    #[error("{place} does not exist")]
     Absent {
         /// The place.
         place: String,
@@ -64,7 +64,7 @@ pub enum FleetError {
         source: ParquetError,
     },
     /// The runtime that object stores need could not start.
-    #[error("cannot start a runtime")]
+    #[error("cannot start the runtime for network access")]
     Runtime {
         /// What the system said.
         source: io::Error,
@@ -138,29 +138,46 @@ impl FleetError {
     pub fn remedy(&self) -> String {
         match self {
             Self::NoPlace { .. } => {
-                "Name a folder, or a URL: s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH.".into()
+                "Name a folder, or a URL: s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH."
+                    .into()
             }
             Self::Setting { .. } => {
-                "Set what is missing in the environment: AWS_…, GOOGLE_… or AZURE_…; docs/PARQUET.md has the names.".into()
+                "Set the missing variables in the environment: AWS_…, GOOGLE_… or AZURE_…. \
+                 docs/PARQUET.md lists the names."
+                    .into()
             }
-            Self::Folder { .. } => "Name a folder that exists or can be made, and that is yours.".into(),
+            Self::Folder { .. } => "Name a folder that you own, or that you may create.".into(),
             Self::Credentials { .. } => {
-                "Renew the credentials in the environment (AWS_…, GOOGLE_…, AZURE_…), or ask for the right to read and write there.".into()
+                "Renew the credentials in the environment (AWS_…, GOOGLE_…, AZURE_…), or ask for \
+                 permission to read and write there."
+                    .into()
             }
-            Self::Absent { .. } => "Check the name; buckets, containers and folders to read from must be there.".into(),
+            Self::Absent { .. } => "Check the name. Buckets, containers and folders must exist \
+                                    before you read from them."
+                .into(),
             Self::Failed { .. } => {
-                "Check the address, the network, and the free space; then do it again: what is written is whole, and is written again.".into()
+                "Check the address, the network and the free space, then run the command again. \
+                 Files already written are complete and are overwritten."
+                    .into()
             }
-            Self::Unwritable { run, .. } => format!("Report this with `cryptmark show {run} --json`."),
+            Self::Unwritable { run, .. } => {
+                format!("Report this with `cryptmark show {run} --json`.")
+            }
             Self::Runtime { .. } => "Check the limits on threads and open files.".into(),
             #[cfg(feature = "report")]
-            Self::Empty { .. } => "Measure first: `cryptmark run`; or `cryptmark export --parquet` there.".into(),
+            Self::Empty { .. } => "Measure first with `cryptmark run`, or export trials to that \
+                                   place with `cryptmark export --parquet`."
+                .into(),
             #[cfg(feature = "report")]
-            Self::Foreign { .. } => "Move it elsewhere, or name a folder that only `cryptmark export` writes to.".into(),
+            Self::Foreign { .. } => "Move it elsewhere, or name a folder to which only `cryptmark \
+                                     export` writes."
+                .into(),
             #[cfg(feature = "report")]
-            Self::Newer { .. } => "Install the newest cryptmark on this machine, too.".into(),
+            Self::Newer { .. } => "Install the newest cryptmark on this machine too.".into(),
             #[cfg(feature = "report")]
-            Self::Query { .. } => "Check the free space of the folder for temporary files; else report this.".into(),
+            Self::Query { .. } => "Check the free space of the folder for temporary files. \
+                                   Otherwise report this."
+                .into(),
         }
     }
 }

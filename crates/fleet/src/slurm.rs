@@ -27,7 +27,7 @@ pub struct Unfit {
 impl Unfit {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
-        "Leave out blanks, quotes and control characters."
+        "Omit blanks, quotes and control characters."
     }
 }
 

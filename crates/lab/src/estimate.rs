@@ -93,7 +93,7 @@ pub enum EstimateError {
     #[error(transparent)]
     Syntax(Box<PlanError>),
     /// A number that no machine has.
-    #[error("{name}: {key} = {value} is impossible")]
+    #[error("{name}: {key} = {value} is not possible")]
     Value {
         /// The file.
         name: String,
@@ -103,15 +103,13 @@ pub enum EstimateError {
         value: f64,
     },
     /// No cipher is asked for.
-    #[error("{name} names no cipher")]
+    #[error("{name} does not name a cipher")]
     NoCipher {
         /// The file.
         name: String,
     },
     /// The run has nothing to go by.
-    #[error(
-        "the run {run} has no encrypted file systems of which bytes and crypto time are recorded"
-    )]
+    #[error("the run {run} has no encrypted file systems with recorded bytes and crypto time")]
     NothingRecorded {
         /// The run.
         run: String,
@@ -122,18 +120,19 @@ impl EstimateError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Read { .. } => "Give --target a TOML file that can be read.",
+            Self::Read { .. } => "Give --target a readable TOML file.",
             Self::Syntax(_) => {
-                "It needs title, clock_mhz, [device] with read_mb_s and write_mb_s, and a [[cipher]] \
-                 with a name for each cipher."
+                "The file needs title, clock_mhz, [device] with read_mb_s and write_mb_s, and a \
+                 [[cipher]] with a name for each cipher."
             }
             Self::Value { .. } => {
-                "Clock, speed, rates and cycles are above 0, times at least 0, a spread 0 to 100."
+                "Clock, speed, rates and cycles must be above 0, times at least 0, and a spread \
+                 from 0 to 100."
             }
             Self::NoCipher { .. } => "Add a [[cipher]] with its name.",
             Self::NothingRecorded { .. } => {
-                "Measure with `cryptmark run file-systems --system builtin-fuse` or `cryptmark run \
-                 crypto-fs`, or name such a run in the file: run = \"ID\"."
+                "Measure with `cryptmark run file-systems --system builtin-fuse` or with \
+                 `cryptmark run crypto-fs`. Or name such a run in the file: run = \"ID\"."
             }
         }
     }

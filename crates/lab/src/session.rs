@@ -96,7 +96,7 @@ fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
     run.host.steal = steal;
     if let Some(steal) = run.host.steal.filter(|steal| *steal > STEAL) {
         run.warnings.push(format!(
-            "the hypervisor took {:.0} % of the CPU time away; run again when the host is quieter",
+            "the hypervisor took {:.0} % of the CPU time; run again when the host is less busy",
             steal * 100.0
         ));
     }

@@ -199,7 +199,7 @@ fn gap(ledger: &Ledger, looks: Looks) -> Option<String> {
         let percent = gap.abs() * 100.0;
         match gap > 0.0 {
             true => format!("the parts of the time leave {percent:.0} % of it unexplained"),
-            false => format!("the parts of the time are {percent:.0} % more than all of it"),
+            false => format!("the parts of the time exceed the whole by {percent:.0} %"),
         }
     })
 }

@@ -40,7 +40,7 @@ pub enum NoShare {
     #[error("{0} is not a share")]
     Negative(String),
     /// More than 1, without a sign for per cent.
-    #[error("{0} is more than all; did you mean {0}%?")]
+    #[error("{0} is more than the whole; did you mean {0}%?")]
     TooMuch(String),
 }
 

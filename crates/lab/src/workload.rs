@@ -118,7 +118,7 @@ pub enum WorkloadError {
     #[error("threads must lie between 1 and 256")]
     Threads,
     /// `read_percent` is no percentage, or the workload is not mixed.
-    #[error("read_percent must lie between 0 and 100 and goes with op = \"mixed\" only")]
+    #[error("read_percent must lie between 0 and 100 and is only for op = \"mixed\"")]
     ReadPercent,
     /// `compressible` is no percentage.
     #[error("compressible must lie between 0 and 100")]
@@ -128,7 +128,8 @@ pub enum WorkloadError {
     Length,
     /// A bare cipher has no queue to fill and nothing to store; only it can be cold.
     #[error(
-        "op = \"encrypt\" and \"decrypt\" go with queue_depth = 1 and without compressible; cold goes with them only"
+        "op = \"encrypt\" and \"decrypt\" need queue_depth = 1 and no compressible; cold is only \
+         for them"
     )]
     Bare,
     /// `queue_depth` × `threads` × `block_size` takes too much memory.

@@ -225,7 +225,7 @@ fn on_all_cores(shared: &[Setup<'_>]) -> String {
     };
     let costs: Vec<String> = shared.iter().filter_map(cost).collect();
     format!(
-        " Where {} cores encrypt them, large transfers cost {}.",
+        " If {} cores encrypt them, large transfers cost {}.",
         first.cores(),
         costs.join(", ")
     )
@@ -331,7 +331,7 @@ pub(crate) fn cost(overheads: &[&Overhead]) -> Option<String> {
         false => "0".to_owned(),
     };
     Some(match with(Verdict::Slower) {
-        _ if is_early(overheads) => "an amount that too few repetitions do not tell".to_owned(),
+        _ if is_early(overheads) => "an amount that needs more repetitions to measure".to_owned(),
         slower if all(slower) && least != at_most && least != "0.0" => {
             format!("{least} to {at_most} %")
         }
@@ -365,7 +365,7 @@ fn choice(setups: &[Setup<'_>]) -> String {
     match names.as_slice() {
         [] => format!(" Choose {}.", best.name),
         names => format!(
-            " Choose {} or {}: these costs do not tell which is better here.",
+            " Choose {} or {}: their costs here are too close to say which is better.",
             best.name,
             names.join(" or ")
         ),
@@ -376,8 +376,8 @@ fn choice(setups: &[Setup<'_>]) -> String {
 fn longer(run: &Run) -> &'static str {
     let drive = |trial: &Trial| trial.system.starts_with("drive:");
     match run.conditioning.is_some() || run.trials.iter().any(drive) {
-        true => "repeat more often, with --repeat",
-        false => "measure longer, with --time, or when the machine has less to do",
+        true => "repeat more often with --repeat",
+        false => "measure longer with --time, or when the machine is less busy",
     }
 }
 

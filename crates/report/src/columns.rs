@@ -155,20 +155,20 @@ pub const COLUMNS: &[Column] = columns! {
     "queue_depth", "", "requests in flight a thread", Whole, |row| Some(row.trial.queue_depth.into());
     "threads", "", "that drive", Whole, |row| Some(row.trial.threads.into());
     "repetitions", "", "that the row sums up", Whole, |row| Some(row.trial.repetitions.into());
-    "bytes", "B", "moved in all repetitions", Whole, |row| Some(row.trial.bytes);
+    "bytes", "B", "transferred in all repetitions", Whole, |row| Some(row.trial.bytes);
     "requests", "", "in all repetitions", Whole, |row| Some(row.trial.requests);
     "throughput_mb_s", "10⁶ B/s", "median of the repetitions", Number, |row| Some(row.trial.throughput_mb_s.median);
     "throughput_mb_s_low", "10⁶ B/s", "its 95 % interval", Number, |row| Some(row.trial.throughput_mb_s.low);
     "throughput_mb_s_high", "10⁶ B/s", "", Number, |row| Some(row.trial.throughput_mb_s.high);
-    "throughput_n", "", "values of which it is the median", Whole, |row| Some(row.trial.throughput_mb_s.n.into());
+    "throughput_n", "", "number of values in the median", Whole, |row| Some(row.trial.throughput_mb_s.n.into());
     "iops", "1/s", "requests, median of the repetitions", Number, |row| Some(row.trial.iops.median);
     "iops_low", "1/s", "its 95 % interval", Number, |row| Some(row.trial.iops.low);
     "iops_high", "1/s", "", Number, |row| Some(row.trial.iops.high);
-    "iops_n", "", "values of which it is the median", Whole, |row| Some(row.trial.iops.n.into());
+    "iops_n", "", "number of values in the median", Whole, |row| Some(row.trial.iops.n.into());
     "cycles_per_byte", "", "of encryption", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.median);
     "cycles_per_byte_low", "", "its 95 % interval", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.low);
     "cycles_per_byte_high", "", "", Number, |row| row.trial.cycles_per_byte.map(|cycles| cycles.high);
-    "cycles_per_byte_n", "", "values of which it is the median", Whole, |row| row.trial.cycles_per_byte.map(|cycles| cycles.n.into());
+    "cycles_per_byte_n", "", "number of values in the median", Whole, |row| row.trial.cycles_per_byte.map(|cycles| cycles.n.into());
     "latency_p50_us", "µs", "from submission to completion", Number, |row| Some(row.trial.latency_us.p50);
     "latency_p90_us", "µs", "", Number, |row| Some(row.trial.latency_us.p90);
     "latency_p99_us", "µs", "", Number, |row| Some(row.trial.latency_us.p99);
@@ -180,7 +180,7 @@ pub const COLUMNS: &[Column] = columns! {
     "crypto_s", "s", "encrypting and decrypting", Number, |row| row.trial.time_s.crypto;
     "copy_s", "s", "copying between buffers", Number, |row| row.trial.time_s.copy;
     "submit_s", "s", "handing requests to the kernel", Number, |row| row.trial.time_s.submit;
-    "wait_s", "s", "nothing to do until the device answers", Number, |row| row.trial.time_s.wait;
+    "wait_s", "s", "waiting until the device answers", Number, |row| row.trial.time_s.wait;
     "other_s", "s", "the rest of the driving threads", Number, |row| row.trial.time_s.other;
     "latency_queue_us", "µs", "mean part of a latency: waiting for a thread", Number, |row| row.trial.latency_split_us.map(|split| split.queue);
     "latency_crypto_us", "µs", "encryption", Number, |row| row.trial.latency_split_us.map(|split| split.crypto);
@@ -196,10 +196,11 @@ pub const COLUMNS: &[Column] = columns! {
     "constant_time", "", "the backend has no secret-dependent load or branch", Flag, |row| row.trial.constant_time;
     "clock_hz", "Hz", "core clock under load", Number, |row| row.run.host.clock_hz;
     "governor", "", "of the CPU's frequency", Text, |row| maybe(row.run.host.governor.as_ref());
-    "hypervisor", "", "where the processor tells of one", Text, |row| maybe(row.run.host.hypervisor.as_ref());
+    "hypervisor", "", "if the processor reports one", Text, |row| maybe(row.run.host.hypervisor.as_ref());
     "warnings", "", "remarks on the trial", Texts, |row| row.trial.warnings.as_slice().into();
     "published", "", "figures of documents that the trial repeats", Texts, |row| published(row.trial).into();
-    "trim_policy", "", "plain, pass, block, filled, unpartitioned: of lives of simulated SSDs, of which a repetition is one", Text, |row| life(row).and_then(|life| word(life.policy));
+    "trim_policy", "", "plain, pass, block, filled, unpartitioned: for lives of simulated SSDs, \
+                        one per repetition", Text, |row| life(row).and_then(|life| word(life.policy));
     "over_provisioning", "0…", "pages beyond those that the host can write", Number, |row| life(row).map(|life| life.over_provisioning);
     "gc", "", "which block the drive cleans next", Text, |row| life(row).and_then(|life| text(&life.gc));
     "fill", "0…1", "share of the file system that holds files", Number, |row| life(row).map(|life| life.fill);
@@ -217,7 +218,7 @@ pub const COLUMNS: &[Column] = columns! {
     "terabytes_written_low", "10¹² B", "its 95 % interval", Number, |row| life(row).map(|life| life.terabytes_written.low);
     "terabytes_written_high", "10¹² B", "", Number, |row| life(row).map(|life| life.terabytes_written.high);
     "terabytes_written_n", "", "lives", Whole, |row| life(row).map(|life| life.terabytes_written.n.into());
-    "smallest_difference", "0…", "loss of the rate that would have been told from none", Number, |row| row.trial.overhead.as_ref().and_then(|overhead| overhead.smallest);
+    "smallest_difference", "0…", "smallest loss of the rate that could be detected", Number, |row| row.trial.overhead.as_ref().and_then(|overhead| overhead.smallest);
     "schema_version", "", "version of this table", Whole, |_row| Some(SCHEMA_VERSION);
     "ordinal", "", "position of the trial in its run, from 0", Whole, |row| Some(row.ordinal as u64);
     "experiment", "", "of which the run is a shard", Text, |row| row.run.shard.as_ref().and_then(|shard| text(&shard.experiment));

@@ -282,7 +282,7 @@ fn device(trial: &Trial) -> String {
     // A queue is what stands before a simulated drive if nobody says more.
     let driver = match device.driver.as_deref() {
         None | Some("queue") => String::new(),
-        Some(driver) => format!("behind the driver {driver}"),
+        Some(driver) => format!("with the driver {driver}"),
     };
     let parts = [kind, path, cache, device.engine.clone(), driver];
     joined(parts.into_iter()).unwrap_or_else(|| "unknown device".to_owned())
@@ -343,7 +343,7 @@ pub(crate) fn noise(run: &Run) -> String {
         }
         Some(aa) => format!("plain against itself {}: {verdict}", ratio(aa)),
         None if sweep::is_sweep(run) => {
-            "none, in virtual time; an interval is what seeds differ by".to_owned()
+            "none, because time is virtual; the intervals show the spread between seeds".to_owned()
         }
         None => "no A/A pair was measured, so no difference below can be trusted".to_owned(),
     }

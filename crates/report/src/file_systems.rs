@@ -15,9 +15,11 @@ pub(crate) fn is_fs(run: &Run) -> bool {
 }
 
 /// What the columns mean.
-const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others are means. \
-user and sys are the CPU time of who did it, kernel threads that of the kernel's own, which work for \
-everybody; crypto is part of sys, of the kernel threads or of the engine's server. A dash stands for what was not counted.";
+const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others \
+                    are means. User and sys are the CPU time of the program that did it. Kernel \
+                    threads are the kernel's own threads, which serve all programs. Crypto is part \
+                    of sys, of the kernel threads or of the engine's server. A dash marks a time \
+                    that was not counted.";
 
 /// A table: a file system on devices of a size, alone or with others.
 struct OnDevice<'a> {
@@ -223,8 +225,8 @@ pub(crate) fn sentence(run: &Run) -> String {
     let tied = others.iter().filter(|other| other.may_be_as_good_as(best));
     let tied = match tied.count() {
         0 => "",
-        1 => " Another one may cost no more.",
-        _ => " Others may cost no more.",
+        1 => " One other system may cost no more.",
+        _ => " Other systems may cost no more.",
     };
     format!(
         "{} costs least in its worst operation: {told}.{tied}",
@@ -245,7 +247,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         blocks.extend([
             Block::heading(3, &table.title).on(PAGE),
             Block::note(
-                "Mean times of one operation in their parts. Each chart has its own scale.",
+                "Mean times of one operation, split into parts. Each chart has its own scale.",
             )
             .on(PAGE),
             Block::charts(figures.collect()),
@@ -308,7 +310,7 @@ fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
         legend: PARTS.to_vec(),
         ..Bars::of(bars)
     };
-    let about = "A bar a system, in its parts: crypto, other CPU time, waiting.";
+    let about = "One bar per system, split into crypto, other CPU time and waiting.";
     Chart::new(format!("What {title} took"), about, Plot::Bars(bars))
 }
 

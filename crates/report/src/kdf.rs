@@ -170,20 +170,22 @@ fn cheapest(lines: &[Line<'_>]) -> Option<f64> {
 }
 
 /// What the figures of a terminal mean.
-const TERMINAL_NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; cost is against \
-     the cheapest guess of the run. On faster hardware a guess costs less.";
+const TERMINAL_NOTE: &str = "A guess takes core-seconds of this machine and the memory shown. The \
+                             cost is relative to the cheapest guess of the run. On faster hardware \
+                             a guess costs less.";
 
 /// What the figures mean.
-const NOTE: &str = "A guess costs core-seconds of this machine and the memory beside it; guesses/s are \
-     those of all its cores; a core-year is how many passphrases one core tries in a year; cost is \
-     against the cheapest guess of the run. On faster hardware a guess costs less.";
+const NOTE: &str = "A guess takes core-seconds of this machine and the memory shown. Guesses/s are \
+                    those of all its cores. A core-year is the number of passphrases that one core \
+                    tries in a year. The cost is relative to the cheapest guess of the run. On \
+                    faster hardware a guess costs less.";
 
 /// What to choose, in a sentence.
 pub(crate) fn sentence(run: &Run) -> String {
     let lines = lines(run);
     let mut guessed = lines.iter().filter(|line| line.guess.is_some());
     let (Some(dearest), Some(cheapest)) = (guessed.next(), guessed.next_back()) else {
-        return "Too little was measured to compare what a guess costs.".to_owned();
+        return "There are too few measurements to compare the cost of a guess.".to_owned();
     };
     let name = |line: &Line<'_>| format!("{} ({})", line.format(), line.derivation());
     format!(
@@ -234,6 +236,8 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
 
 fn costs(rows: Vec<Dot>) -> Chart {
     let label = "Seconds of an unlock and core-seconds of a guess";
-    let about = "A row a derivation: a dot with its 95 % interval, or the range of fewer than six rounds, at the time of an unlock, a diamond at the core-seconds of a guess.";
+    let about = "One row per derivation. The dot is the time of an unlock, with its 95 % interval \
+                 or the range of fewer than six rounds. The diamond is the core-seconds of a \
+                 guess.";
     Chart::new(label, about, Plot::Dots(Dots::of(Scale::Seconds, "", rows)))
 }

@@ -133,7 +133,8 @@ impl Score<'_> {
                 .published_loss
                 .map_or_else(String::new, |loss| format!("; published {loss:+.1} %"));
             text += &format!(
-                "; of the whole suite, {:.0} % of which is this and all else equal, {:+.1} % ({:+.1} to {:+.1}){published}",
+                "; for the whole suite, in which this test weighs {:.0} %, {:+.1} % ({:+.1} to \
+                 {:+.1}){published}",
                 share * 100.0,
                 change(ratio.median),
                 change(ratio.low),
@@ -191,7 +192,7 @@ fn checks(run: &Run) -> Vec<String> {
         ),
         check(
             Some(!storage().any(|trial| trial.system.starts_with("path:"))),
-            "plain and encrypted are measured at the same place of the disk".to_owned(),
+            "plain and encrypted are measured at the same place on the disk".to_owned(),
         ),
         check(
             least.map(|least| least >= ENOUGH),
@@ -199,7 +200,7 @@ fn checks(run: &Run) -> Vec<String> {
         ),
         check(
             (host.memory > 0).then_some(host.memory >= LITTLE_MEMORY),
-            format!("memory is enough ({})", figure::bytes(host.memory)),
+            format!("there is enough memory ({})", figure::bytes(host.memory)),
         ),
     ]
 }

@@ -77,7 +77,7 @@ pub(crate) fn page(runs: &[Run], way: Option<Block>) -> Document {
     let mut head: Vec<Block> = way.into_iter().collect();
     head.push(Block::heading(1, "What encryption costs"));
     if runs.is_empty() {
-        head.push(Block::lead("There is no run to report on."));
+        head.push(Block::lead("There is no run to report."));
     }
     let mut body = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -288,37 +288,41 @@ fn environment(run: &Run) -> Block {
 const WORDS: [(&str, &str); 9] = [
     (
         "Noise floor",
-        "The plain system measured twice. If it differs from itself, no smaller difference below means anything.",
+        "The difference between two measurements of the plain system. A smaller difference below \
+         means nothing.",
     ),
     (
         "Against plain",
-        "The rate divided by the plain rate on the same data, measured in turns, over the rounds \
-         that have both. A rate is of all rounds of its system: one that is decided early has fewer. \
-         The interval holds the true median with 95 % confidence. \
-         Fewer than six values have none: the least and the greatest of them stand for it. \
-         Fewer than three are too few for a verdict; “not distinguishable” is a result, not a failure.",
+        "The rate divided by the plain rate on the same data, from rounds that measured both in \
+         alternation. Each rate covers all rounds of its system; a system that is decided early \
+         has fewer. The interval holds the true median with 95 % confidence. With fewer than six \
+         values it is the range from the smallest to the largest. Fewer than three values are too \
+         few for a verdict. “not distinguishable” is a result, not a failure.",
     ),
     (
         "Smallest difference",
-        "A smaller loss of rate would not have been told from none: it is within the interval, or within the noise floor.",
+        "A smaller loss of rate could not be detected: it lies within the interval or the noise \
+         floor.",
     ),
     (
         "Limit",
-        "Where most of the time went. Where the device is the limit, the cipher had time to spare: \
-         a faster device would show a larger cost.",
+        "Where most of the time went. If the device is the limit, the cipher had time to spare, \
+         and a faster device would show a larger cost.",
     ),
     (
         "Cycles per byte",
-        "Time of one thread times the core's clock, which was measured before; it carries over to \
-         other machines of the same kind better than MB/s.",
+        "The time of one thread multiplied by the core's clock, which was measured before. It \
+         carries over to other machines of the same kind better than MB/s.",
     ),
     (
         "Pictures",
-        "Point at a row to see its values; or focus the picture with the tab key and press the arrow keys.",
+        "Point at a row to see its values, or focus the picture with the tab key and press the \
+         arrow keys.",
     ),
     (
         "Tables",
-        "A column's head sorts by it, within each workload: up, then down, then as it was.",
+        "Click a column's head to sort each workload by it: ascending, then descending, then in \
+         the original order.",
     ),
     ("p99", "99 of 100 requests were faster than this."),
     (

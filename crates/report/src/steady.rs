@@ -68,7 +68,8 @@ fn rounds(names: &Names, label: &str, tracked: &[&Trial]) -> Option<Chart> {
     let named = (1..=last)
         .step_by(last.div_ceil(6))
         .map(|round| (round as f64, round.to_string()));
-    let about = "A curve a cell: its rate in MB/s, round by round; the band is the last rounds, by which it is judged.";
+    let about = "One curve per cell: its rate in MB/s, round by round. The band marks the last \
+                 rounds, which decide the verdict.";
     let plot = Plot::Curves(Curves {
         x: Axis::linear(1.0, last as f64, 1, |_| String::new()).named(named),
         y: Axis::linear(0.0, highest, 4, figure::number),
@@ -84,13 +85,14 @@ fn cell(names: &Names, trial: &Trial) -> String {
 
 fn prepared(conditioning: &Conditioning) -> String {
     let purged = match conditioning.purged {
-        Some(true) => "all was discarded",
-        Some(false) => "the device takes no discards, so it was not purged",
+        Some(true) => "everything was discarded",
+        Some(false) => "the device was not purged (it does not support discards)",
         None => "nothing was prepared yet",
     };
     format!(
-        "before each test {purged}, then the extent was written {} times in order; rounds went on until the last {STEADY_ROUNDS} of what is tracked \
-         lay within 20 % of their mean and drifted by 10 % at most (SNIA PTS).",
+        "before each test {purged}, and the extent was written sequentially {} times. Rounds \
+         continued until the last {STEADY_ROUNDS} tracked values lay within 20 % of their mean and \
+         drifted by at most 10 % (SNIA PTS).",
         conditioning.precondition
     )
 }
@@ -113,7 +115,7 @@ fn outcome(names: &Names, trial: &Trial) -> String {
     let rounds = rates.len();
     let cell = cell(names, trial);
     let Some(steady) = Steady::of(rates) else {
-        return format!("{cell}: not judged, with {rounds} rounds");
+        return format!("{cell}: not judged after {rounds} rounds");
     };
     let state = match steady.reached() {
         true => "steady",

@@ -59,8 +59,8 @@ impl Place<'_> {
     }
 }
 
-const NOTE: &str = "Flash writes are what the drive writes for each byte of the host; it lasts until its cells have had the \
-     erases that their maker gives them.";
+const NOTE: &str = "Flash writes are the bytes that the drive writes for each byte of the host. \
+                    The drive lasts until its cells have had the erases that the maker specifies.";
 
 /// A median, with its interval where there is one.
 fn with_interval(interval: Interval) -> String {
@@ -96,13 +96,14 @@ pub(crate) fn sentence(run: &Run) -> String {
         .filter(|(ratio, _)| ratio.is_finite())
         .max_by(|(a, _), (b, _)| a.total_cmp(b));
     let Some((ratio, place)) = most else {
-        return "A sweep that has pass and another policy tells what TRIM is worth.".to_owned();
+        return "To see the effect of TRIM, sweep `pass` and at least one other policy.".to_owned();
     };
     // Both are there, or there would be no ratio.
     let years = |life: Option<&Life>| life.map_or(f64::NAN, |life| life.lifetime_years.median);
     let worst = worst(place);
     format!(
-        "{} writes at most {} times as much to the flash as passing TRIM, on {}: that drive lasts {} years and not {}.",
+        "{} writes at most {} times as much to the flash as passing TRIM, on {}: that drive lasts \
+         {} years instead of {}.",
         worst.map(group::policy).unwrap_or_default(),
         figure::number(ratio),
         place.title(),

@@ -58,7 +58,7 @@ fn too_few_samples_are_counted_for_themselves() {
         assert_eq!(pair.unjudged, pair.by.is_some());
     }
     let text = compare::text(&comparison, &Style::default());
-    let conclusion = "faster in 0, not distinguishable in 0, and not to be judged in 12.";
+    let conclusion = "faster in 0, not distinguishable in 0, and too few samples in 12.";
     assert!(text.replace('\n', " ").contains(conclusion), "{text}");
     let json = serde_json::to_string(&comparison).unwrap();
     assert!(json.contains("\"verdict\":\"too few\""), "{json}");

@@ -86,13 +86,13 @@ fn report(name: &str) -> FleetReport {
 fn text_says_what_was_found() {
     let text = text(&report(""), &Style::default());
     for words in [
-        "trials: 12,345,678 trials of 4,321 run(s), 9,999,999 of them beside plain",
+        "trials: 12,345,678 trials of 4,321 run(s), 9,999,999 of them compared with plain",
         "−50.0 %   −19.6 %   −10.0 %   0.0 %   +1.3 %",
         "and 10 more: --json has them all",
-        "Far from all alike: 5,000 trial(s)",
-        "20261122-a: −80.0 % where 77 have −10.0 % (−20.0 %…−5.0 %)",
+        "Far from similar trials: 5,000 trial(s)",
+        "20261122-a: −80.0 %, while 77 similar trials have −10.0 % (−20.0 %…−5.0 %)",
         "AES-256 XTS, builtin, rand-4k-read · CPU · Disk",
-        "and 4,999 less far away",
+        "and 4,999 more, less far away",
         "0.1.0 → 0.2.0: −10.0 % → −18.8 % (60 and 70 trials)",
     ] {
         assert!(text.contains(words), "{words}\n{text}");
@@ -104,8 +104,8 @@ fn text_says_what_was_found() {
         ..report("")
     };
     let text = cryptmark_report::fleet::text(&nothing, &Style::default());
-    assert!(text.contains("No trial is far from all alike, where these are eight or more."));
-    assert!(text.contains("No version is slower than the one before it, where both"));
+    assert!(text.contains("No trial is far from similar trials, among groups of eight or more."));
+    assert!(text.contains("No version is slower than the one before it, among versions"));
     let page = html::fleet(&nothing);
     assert!(page.contains("No trial was compared with plain.") && !page.contains("<svg"));
 }
@@ -114,7 +114,7 @@ fn text_says_what_was_found() {
 fn a_page_has_every_figure_and_a_picture_of_the_most() {
     let page = html::fleet(&report(""));
     assert_eq!(page.matches("<svg").count(), 2);
-    assert!(page.contains("The picture has the 24 with the most trials."));
+    assert!(page.contains("The picture shows the 24 with the most trials."));
     for number in 0..30 {
         let row = format!("<th scope=\"row\">model {number}</th>");
         assert!(page.contains(&row), "{row}");
@@ -123,7 +123,7 @@ fn a_page_has_every_figure_and_a_picture_of_the_most() {
     let svg = svg.split("</svg>").next().unwrap();
     assert!(svg.contains("model 23") && !svg.contains("model 24"));
     assert!(page.contains("data-value=\"0.812\""));
-    assert!(page.contains("Half of the trials with aes are at −10.0 %"));
+    assert!(page.contains("half of the trials with aes are at −10.0 %"));
 }
 
 #[test]

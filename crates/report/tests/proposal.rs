@@ -41,7 +41,7 @@ fn what_is_open_does_not_keep_up_with_the_disk() {
     assert_eq!(proposal.limit, Limit::Open);
     assert_eq!(proposal.setup.cipher, "aes-xts-plain64");
     assert!(
-        proposal.answer.contains("at most 62 %") && proposal.answer.contains("not to be told"),
+        proposal.answer.contains("at most 62 %") && proposal.answer.contains("could not decide"),
         "{}",
         proposal.answer
     );

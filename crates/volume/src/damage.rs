@@ -8,7 +8,7 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error)]
 pub enum Damage {
     /// The device ends before the header does.
-    #[error("it needs {needed} bytes, and there are {got}")]
+    #[error("it needs {needed} bytes, and has only {got}")]
     Short {
         /// Bytes of the header.
         needed: u64,

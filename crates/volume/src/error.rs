@@ -76,7 +76,7 @@ pub enum VolumeError {
     },
 
     /// The header is not what a change of it began from.
-    #[error("another program has changed the header of this {} volume meanwhile", format.title())]
+    #[error("another program has changed the header of this {} volume in the meantime", format.title())]
     HeaderChanged {
         /// The format.
         format: Format,
@@ -92,7 +92,7 @@ pub enum VolumeError {
     },
 
     /// The file or device ends before the header, or what it speaks of, does.
-    #[error("this {} volume is cut off: it needs {needed} bytes, and there are {got}", format.title())]
+    #[error("this {} volume is cut off: it needs {needed} bytes, and the file or device has {got}", format.title())]
     Cut {
         /// The format.
         format: Format,
@@ -110,7 +110,7 @@ pub enum VolumeError {
     },
 
     /// The header would not be one that cryptsetup reads.
-    #[error("the {} header would be one that cryptsetup refuses: {damage}", format.title())]
+    #[error("cryptsetup would refuse the new {} header: {damage}", format.title())]
     Unwritable {
         /// The format.
         format: Format,
@@ -126,21 +126,21 @@ pub enum VolumeError {
     },
 
     /// The passphrase or key file opens none of the keyslots that could be tried.
-    #[error("no keyslot that can be tried opens with this passphrase or key file{}", also(.untried))]
+    #[error("none of the usable keyslots opens with this passphrase or key file{}", also(.untried))]
     KeyslotsUntried {
         /// Those that could not be tried, and why.
         untried: Vec<Untried>,
     },
 
     /// There is no keyslot of the data.
-    #[error("this {} volume has no keyslot left that opens its data", format.title())]
+    #[error("this {} volume has no keyslot left for its data", format.title())]
     NoKeyslot {
         /// The format.
         format: Format,
     },
 
     /// There are keyslots of the data, and none that can be tried.
-    #[error("none of the keyslots can be tried{}", also(.untried))]
+    #[error("none of the keyslots is usable{}", also(.untried))]
     NoUsableKeyslot {
         /// Why.
         untried: Vec<Untried>,
@@ -165,7 +165,8 @@ pub enum VolumeError {
     /// The key material is not encrypted: any passphrase opens it, and whoever
     /// can write the header can put a key of his own there.
     #[error(
-        "keyslot {slot} keeps its key without encryption (cipher_null), so that any passphrase would open it"
+        "keyslot {slot} stores its key without encryption (cipher_null), so any passphrase would \
+         open it"
     )]
     NullKeyslot {
         /// Its number.
@@ -196,7 +197,7 @@ pub enum VolumeError {
     },
 
     /// A part of the volume is encrypted, and its state could not be kept while it is written.
-    #[error("this {} volume is being encrypted or decrypted, and that has not ended", format.title())]
+    #[error("the encryption or decryption of this {} volume has not finished", format.title())]
     Converting {
         /// The format.
         format: Format,
@@ -219,7 +220,7 @@ pub enum VolumeError {
     },
 
     /// The keyslot holds a key that belongs to no data.
-    #[error("keyslot {slot} is unbound: its key belongs to no data")]
+    #[error("keyslot {slot} is unbound: its key does not belong to the data")]
     UnboundKeyslot {
         /// Its number.
         slot: u32,
@@ -268,7 +269,7 @@ pub enum VolumeError {
     },
 
     /// With large IVs, the first IV number is not that of a sector.
-    #[error("a skip of {skip} sectors is not made of whole encryption sectors")]
+    #[error("a skip of {skip} sectors is not a multiple of the encryption sector size")]
     SkipAlignment {
         /// In units of 512 bytes.
         skip: u64,
@@ -295,11 +296,11 @@ pub enum VolumeError {
 
     /// The header of another version, and the key material with it, do not fit
     /// before the data.
-    #[error("there is no room before the data to move the key material behind LUKS2's header")]
+    #[error("there is no room before the data for the LUKS2 header and the key material after it")]
     ConversionRoom,
 
     /// The keyslot that was named is none that a volume of this format has.
-    #[error("there is no keyslot {slot}: the last one of such a volume is {last}")]
+    #[error("there is no keyslot {slot}: the highest number for this format is {last}")]
     KeyslotNumber {
         /// Its number.
         slot: u32,
@@ -333,15 +334,15 @@ pub enum VolumeError {
     Reencrypting,
 
     /// A crash has stopped a reencryption in the middle of a write.
-    #[error("the reencryption of this volume was stopped in the middle of a write")]
+    #[error("the reencryption of this volume was interrupted in the middle of a write")]
     RecoveryNeeded,
 
     /// The header tells of a reencryption, and who wrote that did not have the keys.
-    #[error("the header tells of a reencryption that is not bound to the volume's keys")]
+    #[error("the header describes a reencryption that is not bound to the volume's keys")]
     UnboundReencryption,
 
     /// A header of data that it says is not encrypted, and no keyslot that could confirm that.
-    #[error("the header says that all data is decrypted, and no keyslot opens to confirm that")]
+    #[error("the header says that all data is decrypted, but no keyslot opens to confirm it")]
     Decrypted {
         /// The byte of the device where the data begins.
         offset: u64,
@@ -349,15 +350,15 @@ pub enum VolumeError {
 
     /// Data that are not those with which the reencryption began, of which a header in a file of
     /// its own tells.
-    #[error("the header tells of a reencryption of other data than these")]
+    #[error("the header describes a reencryption of different data")]
     OtherData,
 
     /// A reencryption that the keys confirm, of a kind or in a state that is not known here.
-    #[error("the header tells of a reencryption that this program cannot go on with")]
+    #[error("the header describes a reencryption that this program cannot continue")]
     ForeignReencryption,
 
     /// A reencryption in a form that this version does not go on with.
-    #[error("the volume is being reencrypted in a form that is not written any more")]
+    #[error("the volume is being reencrypted in an old form that this version does not write")]
     FormerReencryption {
         /// The program that goes on with it, and how.
         program: &'static str,
@@ -368,14 +369,14 @@ pub enum VolumeError {
     Stopped,
 
     /// A copy of the header would be written over something else.
-    #[error("where a copy of the header belongs, there is {name}")]
+    #[error("the place for a copy of the header holds {name}")]
     Stranger {
         /// What is there, with its article where it has one.
         name: Box<str>,
     },
 
     /// What was written was read back as something else.
-    #[error("{length} bytes at byte {offset} were written, and read back as something else")]
+    #[error("{length} bytes were written at byte {offset}, and different bytes were read back")]
     Unverified {
         /// First byte.
         offset: u64,
@@ -402,7 +403,7 @@ pub enum VolumeError {
     },
 
     /// The device is too small for header and data.
-    #[error("the device has {size} bytes, and {needed} are needed for the header and some data")]
+    #[error("the device has {size} bytes, but the header and some data need {needed}")]
     TooSmall {
         /// Bytes that there are.
         size: u64,
@@ -411,7 +412,7 @@ pub enum VolumeError {
     },
 
     /// The data would begin in the header, or in its key material.
-    #[error("the data of this {} volume would lie upon its own header", format.title())]
+    #[error("the data of this {} volume would overlap its own header", format.title())]
     DataUponHeader {
         /// The format.
         format: Format,
@@ -419,7 +420,8 @@ pub enum VolumeError {
 
     /// The data area does not lie within the device.
     #[error(
-        "the data area ({length} bytes from {offset}) does not fit the device of {device} bytes"
+        "the data area ({length} bytes from byte {offset}) does not fit into the device of \
+         {device} bytes"
     )]
     DataArea {
         /// First byte of the data area.
@@ -431,7 +433,10 @@ pub enum VolumeError {
     },
 
     /// Offset or length of the data area is not a multiple of the sector size.
-    #[error("the data area ({length} bytes from {offset}) is not made of {unit}-byte sectors")]
+    #[error(
+        "the data area ({length} bytes from byte {offset}) does not consist of whole {unit}-byte \
+         sectors"
+    )]
     DataAlignment {
         /// First byte of the data area.
         offset: u64,
@@ -442,7 +447,7 @@ pub enum VolumeError {
     },
 
     /// PBKDF2 with more iterations than are allowed.
-    #[error("the key derivation asks for {iterations} iterations, and the limit is {limit}")]
+    #[error("the key derivation needs {iterations} iterations, and the limit is {limit}")]
     KdfIterations {
         /// What was asked for.
         iterations: u32,
@@ -451,7 +456,7 @@ pub enum VolumeError {
     },
 
     /// Argon2 with more memory than is allowed.
-    #[error("the key derivation asks for {memory_kib} KiB of memory, and the limit is {limit_kib}")]
+    #[error("the key derivation needs {memory_kib} KiB of memory, and the limit is {limit_kib}")]
     KdfMemory {
         /// What was asked for, KiB.
         memory_kib: u32,
@@ -460,7 +465,7 @@ pub enum VolumeError {
     },
 
     /// Argon2 with more lanes than are allowed.
-    #[error("the key derivation asks for {lanes} lanes, and the limit is {limit}")]
+    #[error("the key derivation needs {lanes} lanes, and the limit is {limit}")]
     KdfLanes {
         /// What was asked for.
         lanes: u32,
@@ -470,7 +475,8 @@ pub enum VolumeError {
 
     /// Argon2 with more passes over so much memory than are allowed.
     #[error(
-        "the key derivation fills {filled_kib} KiB in all its passes, and the limit is {limit_kib}"
+        "all passes of the key derivation together fill {filled_kib} KiB, and the limit is \
+         {limit_kib}"
     )]
     KdfFill {
         /// Passes times memory, KiB.
@@ -480,7 +486,7 @@ pub enum VolumeError {
     },
 
     /// Keyslots with more iterations of PBKDF2 together than are allowed.
-    #[error("the keyslots ask for {iterations} iterations in all, and the limit is {limit}")]
+    #[error("all keyslots together need {iterations} iterations, and the limit is {limit}")]
     KdfAllIterations {
         /// What they ask for.
         iterations: u64,
@@ -489,7 +495,7 @@ pub enum VolumeError {
     },
 
     /// Keyslots whose Argon2 fills more memory together than is allowed.
-    #[error("the keyslots fill {filled_kib} KiB in all, and the limit is {limit_kib}")]
+    #[error("all keyslots together fill {filled_kib} KiB, and the limit is {limit_kib}")]
     KdfAllFill {
         /// The sum of passes times memory, KiB.
         filled_kib: u64,
@@ -498,7 +504,7 @@ pub enum VolumeError {
     },
 
     /// A key derivation that its standard does not have.
-    #[error("the key derivation has {got} {what}, and the least is {least}")]
+    #[error("the key derivation has {got} {what}, and the minimum is {least}")]
     KdfParameter {
         /// Which parameter.
         what: &'static str,
@@ -520,7 +526,7 @@ pub enum VolumeError {
     },
 
     /// A PIM that VeraCrypt does not take.
-    #[error("the PIM is {pim}, and the largest is {most}")]
+    #[error("the PIM is {pim}, and the maximum is {most}")]
     Pim {
         /// What was given.
         pim: u32,
@@ -530,7 +536,8 @@ pub enum VolumeError {
 
     /// A hidden volume that does not fit the outer one.
     #[error(
-        "a hidden volume of {size} bytes is not possible: {most} is the most here, in steps of {unit}"
+        "a hidden volume of {size} bytes is not possible: the maximum here is {most}, in steps of \
+         {unit}"
     )]
     HiddenSize {
         /// What was asked for, bytes.
@@ -542,7 +549,7 @@ pub enum VolumeError {
     },
 
     /// There is not as much memory as Argon2 needs.
-    #[error("there is no memory left for a key derivation of {memory_kib} KiB")]
+    #[error("there is not enough memory for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
         /// What is needed, KiB.
         memory_kib: u32,
@@ -642,183 +649,219 @@ impl VolumeError {
             Self::Cipher(error) => error.remedy(),
             Self::Block(error) => error.remedy().to_string(),
             Self::NotThis { .. } => {
-                "Name the right --type, or the file that holds the header with --header.".to_owned()
+                "Give the right --type, or name the file that holds the header with --header."
+                    .to_owned()
             }
             Self::Header {
                 format: Format::Luks2,
                 ..
-            } => "Try `cryptmark volume header repair`, then a backup of the header; nothing was changed."
+            } => "Nothing was changed. Try `cryptmark volume header repair`, then a backup of the \
+                  header."
                 .to_owned(),
             Self::Header { .. } => {
-                "Restore the header from a backup; nothing was changed.".to_owned()
+                "Nothing was changed. Restore the header from a backup.".to_owned()
             }
             Self::Cut { .. } => {
-                "Check that this is the right file, and the whole of it; nothing was changed.".to_owned()
+                "Nothing was changed. Check that this is the right file and that it is complete."
+                    .to_owned()
             }
             Self::LuksVersion { .. } => {
-                "Open it with a program that knows this version; nothing was changed.".to_owned()
+                "Nothing was changed. Open the volume with a program that supports this version."
+                    .to_owned()
             }
             Self::Unwritable { .. } => {
                 "Nothing was changed. `cryptmark volume info` shows the header.".to_owned()
             }
             Self::Unsupported { .. } => {
-                "Open it with the program that made it; nothing was changed.".to_owned()
+                "Nothing was changed. Open the volume with the program that made it.".to_owned()
             }
             Self::NoKeyslotFits { given } => given.remedy().to_owned(),
             Self::KeyslotsUntried { .. } => {
-                "Check the passphrase; if it is that of a keyslot named here, open the volume with the \
-                 program that made that keyslot."
+                "Check the passphrase. If it belongs to a keyslot named here, open the volume with \
+                 the program that made that keyslot."
                     .to_owned()
             }
             Self::NoKeyslot { .. } => {
-                "Give the --volume-key-file, or restore a header backup of when it had keyslots."
+                "Give the --volume-key-file, or restore a header backup that still has keyslots."
                     .to_owned()
             }
             Self::UnusableKeyslot { .. } | Self::NoUsableKeyslot { .. } => {
-                "Give what opens another keyslot, or open it with the program that made this one; nothing was changed.".to_owned()
+                "Nothing was changed. Give a passphrase or key file of another keyslot, or open \
+                 the volume with the program that made this one."
+                    .to_owned()
             }
             Self::IgnoredKeyslot { slot } => format!("Name it with --key-slot {slot}."),
             Self::NullKeyslot { .. } => {
-                "Open it with another keyslot or the --volume-key-file, and remove this one.".to_owned()
-            }
-            Self::NoHeaderFits => {
-                "Check the passphrase, the key files and the PIM; take the other one of --type \
-                 tcrypt and veracrypt; say --tcrypt-hidden, --tcrypt-backup or --tcrypt-system \
-                 if the header is one of those."
+                "Open the volume with another keyslot or the --volume-key-file, and remove this \
+                 keyslot."
                     .to_owned()
             }
-            Self::NoProtectorFits { given: Given::Other, .. } => {
-                "Check it; `cryptmark volume info` shows each protector, and what opens it.".to_owned()
+            Self::NoHeaderFits => {
+                "Check the passphrase, the key files and the PIM. Try the other of --type tcrypt \
+                 and --type veracrypt. Add --tcrypt-hidden, --tcrypt-backup or --tcrypt-system if \
+                 the header is one of those."
+                    .to_owned()
+            }
+            Self::NoProtectorFits {
+                given: Given::Other,
+                ..
+            } => {
+                "Check what you gave. `cryptmark volume info` shows each protector and what opens \
+                 it."
+                .to_owned()
             }
             Self::NoProtectorFits { given, .. } => given.remedy().to_owned(),
-            Self::RecoveryPassword { .. } => "Compare it with the paper or the account.".to_owned(),
+            Self::RecoveryPassword { .. } => "Compare it with the printed copy or the copy in the \
+                                              account."
+                .to_owned(),
             Self::StartupKey { .. } => {
-                "Check that it is the right file with the ending .BEK, and the whole of it.".to_owned()
+                "Check that it is the right file, that its name ends in .BEK, and that it is \
+                 complete."
+                    .to_owned()
             }
-            Self::Converting { .. } => "Open it --read-only, or let Windows finish that.".to_owned(),
+            Self::Converting { .. } => {
+                "Open the volume with --read-only, or let Windows finish.".to_owned()
+            }
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),
-            Self::EmptyKeyslot { .. } => {
-                "See `cryptmark volume info` for the keyslots that there are.".to_owned()
-            }
+            Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.".to_owned(),
             Self::UnboundKeyslot { .. } => {
                 "Omit --key-slot, or name a keyslot that is bound to the data.".to_owned()
             }
             Self::SecretKind { format, .. } => format.secrets().to_owned(),
             Self::SecretLength { .. } => {
-                "Check that it is the right file, whole, and its offset and size.".to_owned()
+                "Check that it is the right file, that it is complete, and that its offset and \
+                 size are right."
+                    .to_owned()
             }
             Self::DataUponHeader { .. } => {
-                "If this is a detached header, name the data's file, and this one with --header."
+                "If this is a detached header, name the file with the data as the volume, and this \
+                 file with --header."
                     .to_owned()
             }
             Self::DataArea { .. } => {
-                "Check that it is the right file, whole, and the offset and size that were given."
+                "Check that it is the right file, that it is complete, and that the offset and \
+                 size you gave are right."
                     .to_owned()
             }
             Self::DataAlignment { unit, .. } => {
                 format!("Give an offset and a size that are multiples of {unit}.")
             }
             Self::MetadataFull { .. } => {
-                "Remove a token or a keyslot; nothing was changed.".to_owned()
+                "Nothing was changed. Remove a token or a keyslot first.".to_owned()
             }
-            Self::NoFreeKeyslot => "Remove a keyslot that is not needed any more.".to_owned(),
-            Self::NoFreeToken => "Remove a token that is not needed any more.".to_owned(),
+            Self::NoFreeKeyslot => "Remove a keyslot that you don't need any more.".to_owned(),
+            Self::NoFreeToken => "Remove a token that you don't need any more.".to_owned(),
             Self::ConversionRoom => {
-                "Remove a keyslot that is not needed any more, or make a LUKS2 volume, and copy with \
-                 `volume export` and `volume import`."
+                "Remove a keyslot that you don't need any more. Or make a LUKS2 volume and copy \
+                 the data with `volume export` and `volume import`."
                     .to_owned()
             }
             Self::HeaderChanged { .. } => {
-                "Its change was kept, and this one was not made: run the command again.".to_owned()
+                "The other program's change was kept, and yours was not made. Run the command \
+                 again."
+                    .to_owned()
             }
             Self::KeyslotInUse { .. } => {
-                "Choose a free --new-key-slot, or omit it; `cryptmark volume info` shows those in use."
+                "Choose a free --new-key-slot, or omit it. `cryptmark volume info` shows the \
+                 keyslots in use."
                     .to_owned()
             }
             Self::KeyslotNumber { .. } => "Choose another --new-key-slot, or omit it.".to_owned(),
             Self::LastKeyslot { .. } => {
-                "Add another key first, or give --yes if the data may be lost.".to_owned()
+                "Add another key first. Give --yes if the data may be lost.".to_owned()
             }
             Self::OtherKeyslots { .. } => {
-                "Give what opens them, each with --keep-passphrase-file or --keep-key-file; or --yes if they may go."
+                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
+                 Give --yes if they may be lost."
                     .to_owned()
             }
             Self::Reencrypting => {
-                "Finish that first, with `cryptmark volume reencrypt`."
-                    .to_owned()
+                "Finish the reencryption first, with `cryptmark volume reencrypt`.".to_owned()
             }
             Self::RecoveryNeeded => {
-                "Open it --read-only, or finish it with `cryptmark volume reencrypt`.".to_owned()
+                "Open the volume with --read-only, or finish the reencryption with `cryptmark \
+                 volume reencrypt`."
+                    .to_owned()
             }
             Self::UnboundReencryption => {
-                "The header was changed without its keys. Nothing was changed now. Try a \
+                "Nothing was changed now. The header was changed earlier without its keys. Try a \
                  backup of the header with --header."
                     .to_owned()
             }
             Self::Decrypted { offset } => format!(
-                "Check the passphrase. If it is the right one, look at the data from byte {offset} on, \
-                 with `blkid --probe --offset {offset}` for instance: where it is decrypted, the \
+                "Check the passphrase. If it is right, look at the data from byte {offset} on, for \
+                 instance with `blkid --probe --offset {offset}`. If the data is decrypted, the \
                  header is not needed any more."
             ),
             Self::OtherData => {
-                "Name the volume that it began with. If the data were put back from a backup since, \
-                 the file with that header belongs to them no more: move it away, and begin anew. If \
-                 another program has written to them since, finish it with that."
+                "Name the volume with which the reencryption began. If the data was restored from \
+                 a backup since then, move the file with that header away and start again. If \
+                 another program has written to the data since then, finish with that program."
                     .to_owned()
             }
             Self::ForeignReencryption => {
-                "Finish it with `cryptsetup reencrypt --resume-only`; nothing was changed."
+                "Nothing was changed. Finish it with `cryptsetup reencrypt --resume-only`."
                     .to_owned()
             }
             Self::FormerReencryption { program } => format!("Finish it with {program}."),
             Self::Stranger { .. } => {
-                "Nothing was changed. If it may be overwritten, run `cryptmark volume header repair` with --yes first."
+                "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
+                 header repair` with --yes."
                     .to_owned()
             }
-            Self::Stopped => "Run it again to go on from here.".to_owned(),
+            Self::Stopped => "Run the command again to continue from here.".to_owned(),
             Self::Unverified { .. } => {
-                "The device lies or is failing: copy what it holds elsewhere.".to_owned()
+                "The device is faulty or reports false results. Copy its data to another device."
+                    .to_owned()
             }
-            Self::TextLength { .. } => "Give a shorter one.".to_owned(),
+            Self::TextLength { .. } => "Give a shorter text.".to_owned(),
             Self::Uuid { .. } => {
-                "Give one as in 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one."
+                "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for \
+                 a random one."
                     .to_owned()
             }
             Self::TooSmall { .. } => {
-                "Take a larger device, a smaller --offset, or a detached --header.".to_owned()
+                "Use a larger device, a smaller --offset, or a detached --header.".to_owned()
             }
             Self::KeyFileLines { .. } => {
-                "Give a key file of 1, 64 or 65 lines, all equally long.".to_owned()
+                "Give a key file with 1, 64 or 65 lines of equal length.".to_owned()
             }
             Self::EncryptedKeyFile => {
-                "Decrypt it first, and pipe the result in: gpg -d FILE | cryptmark volume … --key-file -"
+                "Decrypt the key file first and pipe the result in: gpg -d FILE | cryptmark volume \
+                 … --key-file -"
                     .to_owned()
             }
-            Self::ShortHash { .. } => "Name a longer --hash or a shorter --key-size.".to_owned(),
-            Self::SkipAlignment { unit, .. } => format!("Give a --skip that is a multiple of {unit}."),
+            Self::ShortHash { .. } => "Choose a longer --hash or a shorter --key-size.".to_owned(),
+            Self::SkipAlignment { unit, .. } => {
+                format!("Give a --skip that is a multiple of {unit}.")
+            }
             Self::KdfIterations { .. }
             | Self::KdfMemory { .. }
             | Self::KdfLanes { .. }
             | Self::KdfFill { .. } => {
-                "Do not open another person's volume that asks for so much. Change the key slot of your own with the program that made it."
+                "Do not open another person's volume that needs so much. If the volume is yours, \
+                 change the key slot with the program that made it."
                     .to_owned()
             }
             Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
-                "Give the --key-slot of your passphrase, so that no other is tried.".to_owned()
+                "Give the --key-slot of your passphrase, so that no other keyslot is tried."
+                    .to_owned()
             }
             Self::Lacks { possible, .. } => possible.to_string(),
             Self::HiddenSize { .. } => {
-                "Choose another size, and leave room for what the outer volume holds.".to_owned()
+                "Choose a size that leaves room for the data of the outer volume.".to_owned()
             }
             Self::Pim { .. } => {
-                "Give the PIM that the volume was made with; without one, leave it out.".to_owned()
+                "Give the PIM with which the volume was made. Omit it if the volume has none."
+                    .to_owned()
             }
             Self::OutOfMemory { memory_kib } => format!(
-                "Open it on a machine with more than {} MiB to spare, or change the keyslot there.",
+                "Open the volume on a machine with more than {} MiB of free memory, or change the \
+                 keyslot there.",
                 memory_kib >> 10
             ),
             Self::KdfParameter { what, least, .. } => {
-                format!("Give at least {least} {what}; a header that says less is damaged.")
+                format!("Give at least {least} {what}. A header with less is damaged.")
             }
         }
     }

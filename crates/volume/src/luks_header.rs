@@ -50,19 +50,19 @@ impl fmt::Display for Loss {
         match self {
             Self::Volume { uuid } => write!(f, "the header of another volume, {uuid}"),
             Self::Reencryption => {
-                f.write_str("the state of a reencryption, without which the data are noise")
+                f.write_str("the state of a reencryption, without which the data is noise")
             }
             Self::Key => f.write_str(
-                "the volume key, which is not the backup's: the data could never be read again",
+                "the volume key, which differs from that of the backup: the data would be lost \
+                 forever",
             ),
             Self::Data => f.write_str(
-                "where the data begin and end and how they are encrypted, which is not as the backup says",
+                "the start, the end and the encryption of the data, which differ from those in the \
+                 backup",
             ),
-            Self::Keyslots(slots) => write!(
-                f,
-                "what opens keyslot {}, which the backup does not have",
-                list(slots)
-            ),
+            Self::Keyslots(slots) => {
+                write!(f, "keyslot {}, which the backup does not have", list(slots))
+            }
             Self::Tokens(tokens) => {
                 write!(f, "token {}, which the backup does not have", list(tokens))
             }

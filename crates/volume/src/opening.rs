@@ -244,7 +244,7 @@ impl Opening {
             Self::Bestcrypt if access == Access::Write => {
                 return Err(VolumeError::Unsupported {
                     format: Format::Bestcrypt,
-                    feature: "a mapping of sectors that is not published, and writing".into(),
+                    feature: "an unpublished mapping of sectors, and writing".into(),
                 });
             }
             Self::Bestcrypt => {

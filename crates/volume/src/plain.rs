@@ -60,7 +60,7 @@ impl UnknownHash {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         let names = Hash::ALL.map(Hash::name);
-        format!("Known are {}; `plain` hashes nothing.", names.join(", "))
+        format!("Use one of: {}. `plain` means no hash.", names.join(", "))
     }
 }
 

@@ -68,10 +68,14 @@ impl Given {
     /// What to do.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
-            Self::Nothing => "Give the passphrase: the line that was read for it is empty.",
-            Self::Return => "Save the file with the line ends of Unix: a carriage return counts.",
+            Self::Nothing => "Give the passphrase: the line that was read is empty.",
+            Self::Return => {
+                "Save the file with Unix line ends: a carriage return counts as part of the \
+                 passphrase."
+            }
             Self::Line => {
-                "The newline at its end counts as part of the key. Give it with --passphrase-file if it is a passphrase."
+                "The newline at its end counts as part of the key. If the file holds a passphrase, \
+                 give it with --passphrase-file."
             }
             Self::Other => {
                 "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."

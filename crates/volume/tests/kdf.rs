@@ -216,7 +216,7 @@ fn too_much_work_is_refused_before_it_is_begun() {
     let error = refused(pbkdf2(u32::MAX), &salt, 64);
     assert_eq!(
         error.to_string(),
-        "the key derivation asks for 4294967295 iterations, and the limit is 100000000"
+        "the key derivation needs 4294967295 iterations, and the limit is 100000000"
     );
     let error = refused(argon2(1, u32::MAX, 1), &salt, 64);
     assert!(matches!(

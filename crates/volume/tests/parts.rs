@@ -49,10 +49,10 @@ fn every_kind_is_found() {
     assert_eq!(sectors(&parts.all[0]), [(32, 16), (104, 8)]);
     let reasons: Vec<&str> = parts.all.iter().map(reason).collect();
     assert_eq!(reasons[0], "");
-    assert_eq!(reasons[1], "a part of it is on another disk");
-    assert!(reasons[2].contains("of LVM's type `thin`"));
-    assert!(reasons[3].contains("stripes on several disks"));
-    assert_eq!(reasons[4], "a snapshot of it would change");
+    assert_eq!(reasons[1], "part of it is on another disk");
+    assert!(reasons[2].contains("an LVM volume of type `thin`"));
+    assert!(reasons[3].contains("striped across several disks"));
+    assert_eq!(reasons[4], "writing would change a snapshot of it");
 
     for (disk, place) in [(raid(), (64, 128)), (old_raid(), (0, 384))] {
         let parts = find(&disk);

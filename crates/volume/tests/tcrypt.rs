@@ -243,12 +243,12 @@ fn impossible_openings_are_refused_at_once() {
         (
             &veracrypt,
             typed(129),
-            "the passphrase has 129 bytes, and 128 is the most in VeraCrypt",
+            "the passphrase has 129 bytes, and 128 is the maximum in VeraCrypt",
         ),
         (
             &truecrypt,
             typed(65),
-            "the passphrase has 65 bytes, and 64 is the most in TrueCrypt",
+            "the passphrase has 65 bytes, and 64 is the maximum in TrueCrypt",
         ),
         (
             &truecrypt,
@@ -258,17 +258,18 @@ fn impossible_openings_are_refused_at_once() {
         (
             &with_pim(2_147_469),
             typed(1),
-            "the PIM is 2147469, and the largest is 2147468",
+            "the PIM is 2147469, and the maximum is 2147468",
         ),
         (
             &with_pim(2_147_468),
             typed(1),
-            "the key derivation asks for 2147483000 iterations, and the limit is 100000000",
+            "the key derivation needs 2147483000 iterations, and the limit is 100000000",
         ),
         (
             &argon2id(500),
             typed(1),
-            "the key derivation fills 505413632 KiB in all its passes, and the limit is 268435456",
+            "all passes of the key derivation together fill 505413632 KiB, and the limit is \
+             268435456",
         ),
         (
             &of(&truecrypt, "camellia-xts-plain64"),

@@ -185,12 +185,12 @@ fn unknown_ciphers() {
     assert!(
         error("serpant-xts-plain64")
             .remedy()
-            .starts_with("Did you mean `serpent`? Known are aes, serpent, twofish, ")
+            .starts_with("Did you mean `serpent`? Use one of: aes, serpent, twofish, ")
     );
     assert!(
         error("zzz-xts-plain64")
             .remedy()
-            .starts_with("Known are aes, serpent, twofish, ")
+            .starts_with("Use one of: aes, serpent, twofish, ")
     );
     assert!(error(&long).to_string().chars().count() < 100);
 }
@@ -246,7 +246,7 @@ fn unknown_modes_and_iv_generators() {
     );
     assert_eq!(
         error("aes-xts-plain65").remedy(),
-        "Did you mean `plain64`? Known are plain64, plain, plain64be, essiv, benbi, null, eboiv, \
+        "Did you mean `plain64`? Use one of: plain64, plain, plain64be, essiv, benbi, null, eboiv, \
          elephant, lmk, tcw."
     );
     assert_eq!(
@@ -255,11 +255,11 @@ fn unknown_modes_and_iv_generators() {
     );
     assert_eq!(
         error("aes-xts").remedy(),
-        "Append one of -plain64, -plain, -plain64be, -essiv:sha256, -benbi, -null, -eboiv."
+        "Append one of: -plain64, -plain, -plain64be, -essiv:sha256, -benbi, -null, -eboiv."
     );
     assert_eq!(
         error("aes-twofish-cbc").remedy(),
-        "Append one of -plain64, -plain, -plain64be, -null, -tcw."
+        "Append one of: -plain64, -plain, -plain64be, -null, -tcw."
     );
 }
 
@@ -294,7 +294,7 @@ fn hashes_that_essiv_cannot_have() {
     }
     assert_eq!(
         error("aes-cbc-essiv:sha512").to_string(),
-        "essiv:sha512 is not possible for aes: 512 bits are no aes key"
+        "essiv:sha512 is not possible for aes: aes has no 512-bit key"
     );
     for text in [
         "capi:essiv(cbc(aes),sha256)",
@@ -405,7 +405,7 @@ fn ciphers_that_a_mode_cannot_have() {
     );
     assert_eq!(
         keys.remedy(),
-        "No mode is possible: name one cipher with one key."
+        "No mode is possible with that. Name one cipher with one key."
     );
 }
 
@@ -419,7 +419,7 @@ fn stream_ciphers_of_adiantum() {
         );
         assert_eq!(
             error.remedy(),
-            "Begin with one of xchacha12,aes-adiantum, xchacha20,aes-adiantum."
+            "Begin with one of: xchacha12,aes-adiantum, xchacha20,aes-adiantum."
         );
     }
     for text in [
@@ -434,7 +434,7 @@ fn stream_ciphers_of_adiantum() {
     }
     assert_eq!(
         error("xchaca20,aes-adiantum-plain64").remedy(),
-        "Did you mean `xchacha20`? Known are xchacha12, xchacha20."
+        "Did you mean `xchacha20`? Use one of: xchacha12, xchacha20."
     );
 }
 
@@ -498,7 +498,7 @@ fn hashes_that_are_no_key() {
             Some(list) => assert_eq!(error.remedy(), format!("Use one of: {list}.")),
             None => assert_eq!(
                 error.remedy(),
-                "No hash is possible: choose another IV generator."
+                "No hash is possible with that. Choose another IV generator."
             ),
         }
     }

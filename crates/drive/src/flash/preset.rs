@@ -90,21 +90,21 @@ impl FlashPreset {
             block > 0 && block.is_multiple_of(512),
             "pages_per_block",
             self.pages_per_block,
-            "so many that a block is a multiple of 512 bytes",
+            "a number for which a block is a multiple of 512 bytes",
         )?;
         let pages = u64::from(self.blocks) * u64::from(self.pages_per_block);
         DriveError::require(
             self.blocks >= 2 && pages <= MOST_PAGES,
             "blocks",
             self.blocks,
-            "2 at least, and no more than 268435456 pages",
+            "at least 2, and no more than 268435456 pages",
         )?;
         let capacity = self.capacity.as_u64();
         DriveError::require(
             (block..=block * u64::from(self.blocks)).contains(&capacity),
             "capacity",
             capacity,
-            "a block at least, and no more than all of them",
+            "at least one block, and no more than all of them",
         )?;
         let spare = self.blocks - self.logical_blocks();
         match self.layer {

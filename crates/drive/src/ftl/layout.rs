@@ -54,7 +54,7 @@ impl Layout {
             over_provisioning > 0.0 && over_provisioning <= 100.0,
             "over-provisioning",
             format_args!("{} %", over_provisioning * 100.0),
-            "more than 0 %, and 10000 % at most",
+            "more than 0 %, and at most 10000 %",
         )?;
         let pages = f64::from(blocks) * f64::from(pages_per_block);
         let logical_pages = (pages / (1.0 + over_provisioning)).round() as u32;
@@ -82,10 +82,10 @@ impl Layout {
             self.blocks >= 4 && self.pages() < u64::from(u32::MAX),
             "blocks",
             self.blocks,
-            "4 at least, and no more than 4 294 967 294 pages",
+            "at least 4, and no more than 4 294 967 294 pages",
         )?;
         let fits = self.logical_pages > 0;
-        DriveError::require(fits, "logical pages", 0, "1 at least")?;
+        DriveError::require(fits, "logical pages", 0, "at least 1")?;
         self.whole().checked(self.pages_per_block)?;
         Ok(self)
     }

@@ -145,7 +145,7 @@ impl HddPreset {
             require(fits, name, value, "more than 0, and less than 1000000")?;
         }
         let capacity = self.capacity.as_u64() as f64;
-        require(capacity >= 1e6, "capacity", capacity, "1 MB at least")?;
+        require(capacity >= 1e6, "capacity", capacity, "at least 1 MB")?;
         for (name, value) in [
             ("overhead_ms", self.overhead_ms),
             ("write_settle_ms", self.write_settle_ms),
@@ -158,14 +158,14 @@ impl HddPreset {
                 (512..=capacity).contains(&block),
                 "nand.block",
                 block as f64,
-                "512 bytes at least, and no more than the flash",
+                "at least 512 bytes, and no more than the flash",
             )?;
         }
         DriveError::require(
             nand.is_some() == (self.kind == Kind::Sshd),
             "kind",
             format!("{:?}", self.kind).to_lowercase(),
-            "hdd for a disk without [nand], sshd for one with it",
+            "hdd for a disk without [nand], or sshd for a disk with it",
         )?;
         self.seeks()
     }
@@ -208,7 +208,7 @@ impl HddPreset {
             root >= 0.0 && linear >= 0.0,
             "full_seek_ms",
             full,
-            "1.4 to 3 times average_seek_ms, or the seeks between would be no curve",
+            "1.4 to 3 times average_seek_ms, so that the seek times form a curve",
         )?;
         Ok((root, linear))
     }

@@ -53,16 +53,13 @@ pub enum TraceError {
         fault: Fault,
     },
     /// The first line is of no format that is known.
-    #[error(
-        "line {line} is of none of the formats that are known: {}",
-        Format::KNOWN
-    )]
+    #[error("line {line} matches none of the supported formats: {}", Format::KNOWN)]
     NoFormat {
         /// From 1.
         line: u64,
     },
     /// There is nothing in it.
-    #[error("the trace asks for nothing")]
+    #[error("the trace has no requests")]
     Empty,
     /// The file failed.
     #[error("the trace cannot be read or written")]
@@ -73,7 +70,7 @@ pub enum TraceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// Too few words.
-    #[error("{expected} words are expected, and {found} are there")]
+    #[error("the line has {found} words instead of {expected}")]
     Words {
         /// At least.
         expected: usize,
@@ -81,7 +78,7 @@ pub enum Fault {
         found: usize,
     },
     /// A word that is no number, or too large a one.
-    #[error("the {name} is not a number that can be")]
+    #[error("the {name} is not a valid number")]
     Number {
         /// What it should say.
         name: &'static str,
@@ -90,15 +87,15 @@ pub enum Fault {
     #[error("the action is not known")]
     Action,
     /// A request that ends beyond 2⁶³ bytes, or has no length.
-    #[error("the request has no length, or ends beyond all drives")]
+    #[error("the request has no length, or ends beyond the largest possible drive")]
     Range,
     /// A time before the first line's.
     #[error("the time is before that of the first request")]
     Time,
     /// A decimal point among times that are whole nanoseconds until here.
     #[error(
-        "the time has a decimal point, which times before it lack: whole numbers are \
-         MQSim's nanoseconds, a point makes them DiskSim's milliseconds"
+        "the time has a decimal point, but earlier times have none: whole numbers mean nanoseconds \
+         (MQSim), and a point means milliseconds (DiskSim)"
     )]
     Point,
     /// Longer than 64 KiB, or not text.
@@ -117,7 +114,7 @@ impl TraceError {
                 fault: Fault::Point,
                 ..
             } => "Write every time with a decimal point if they are milliseconds.",
-            Self::Line { .. } => "Mend the line, or take it out.",
+            Self::Line { .. } => "Correct the line, or remove it.",
             Self::NoFormat { .. } => {
                 "Give a trace of fio (iolog), DiskSim, MQSim, MSR Cambridge or blkparse."
             }

@@ -104,7 +104,7 @@ pub fn compare(
             Err(error) => return Err(format!("{}: {error}", root.display())),
         };
         if found != expected {
-            return Err(format!("{found} files instead of {expected}"));
+            return Err(format!("there are {found} files instead of {expected}"));
         }
     }
     Ok(())
@@ -129,7 +129,7 @@ pub fn compare_device(
             let mut read = vec![0; size];
             open.read_exact(&mut read).map_err(unreadable)?;
             if read != noise.slice(Place { job, index }, 0, size) {
-                return Err(format!("the device has other content in request {index}"));
+                return Err(format!("the device has wrong content in request {index}"));
             }
         }
     }
@@ -149,7 +149,7 @@ fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(
         }
         let expected = noise.slice(place, offset, length);
         if read[..length] != *expected {
-            return Err(format!("{name} has other content near byte {offset}"));
+            return Err(format!("{name} has wrong content near byte {offset}"));
         }
         offset += length as u64;
     }
@@ -207,7 +207,7 @@ mod tests {
         std::fs::write(&victim, good).unwrap();
         std::fs::write(root.join("job0/foreign"), "x").unwrap();
         let wrong = compare(root, &files, 1, false, &noise).unwrap_err();
-        assert_eq!(wrong, "4 files instead of 3");
+        assert_eq!(wrong, "there are 4 files instead of 3");
     }
 
     #[test]

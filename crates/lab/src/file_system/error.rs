@@ -11,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum FileSystemError {
     /// Only root may attach and mount.
-    #[error("file systems are measured by root only")]
+    #[error("measuring file systems needs root")]
     NotRoot,
     /// The device cannot hold what the plan asks for.
     #[error("{file_system} needs a device of at least {needed} bytes, and this one has {size}")]
@@ -24,7 +24,7 @@ pub enum FileSystemError {
         size: u64,
     },
     /// The file system is full.
-    #[error("the files of {operation:?} do not fit into {file_system} on {size} bytes")]
+    #[error("the files of {operation:?} do not fit into {file_system} with {size} bytes")]
     Full {
         /// The operation.
         operation: String,
@@ -66,13 +66,15 @@ pub enum FileSystemError {
         module: &'static str,
     },
     /// No kernel that runs here has it.
-    #[error("cryptoloop went with Linux 5.16, and has no {cipher}")]
+    #[error("cryptoloop, removed in Linux 5.16, has no {cipher}")]
     NoCryptoloopCipher {
         /// dm-crypt notation.
         cipher: String,
     },
     /// Flash that is made of a block device stays for as long as the kernel runs.
-    #[error("jffs2 is measured in the lab kernel only: block2mtd never lets go of a device")]
+    #[error(
+        "jffs2 can be measured only in the lab kernel, because block2mtd never releases a device"
+    )]
     OnlyInLab,
     /// The file system could not be mounted.
     #[error("cannot mount {file_system} from {device}")]
@@ -85,7 +87,7 @@ pub enum FileSystemError {
         source: io::Error,
     },
     /// Something could not be taken down.
-    #[error("cannot take down {what}")]
+    #[error("cannot remove {what}")]
     TakeDown {
         /// What.
         what: PathBuf,
@@ -131,27 +133,35 @@ impl FileSystemError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         match self {
-            Self::NotRoot => "Run it as root, or inside the lab kernel: --system lab:none.".into(),
+            Self::NotRoot => "Run the program as root, or measure inside the lab kernel: --system \
+                              lab:none."
+                .into(),
             Self::TooSmall { needed, .. } => format!("Use --size {needed} or more."),
             Self::Full { .. } => "Use a larger --size, or smaller files.".into(),
             Self::NoProgram { package, .. } => format!("Install Debian's {package}."),
-            Self::Program { .. } => "Run it by hand on a file of that size to see more.".into(),
+            Self::Program { .. } => {
+                "Run the program by hand on a file of that size to see more.".into()
+            }
             Self::Command { .. } => {
-                "Try it in an empty directory; it runs in the mounted one, by sh -c.".into()
+                "Try the command in an empty directory. cryptmark runs it in the mounted directory \
+                 with sh -c."
+                    .into()
             }
             Self::NoModule { module, .. } => format!(
-                "Load it (modprobe {module}), or use the lab kernel, which has it: --system lab:…"
+                "Load the module (modprobe {module}), or use the lab kernel, which has it: \
+                 --system lab:…"
             ),
             Self::NoCryptoloopCipher { .. } => {
-                "Choose a cipher in CBC or ECB mode with plain IVs, as aes-cbc-plain.".into()
+                "Choose a cipher in CBC or ECB mode with plain IVs, such as aes-cbc-plain.".into()
             }
-            Self::OnlyInLab => "Use --system lab:dm-crypt and its like.".into(),
-            Self::Mount { .. } => "Look into the kernel log (dmesg) for its reason.".into(),
+            Self::OnlyInLab => "Use --system lab:dm-crypt or another lab: system.".into(),
+            Self::Mount { .. } => "Look for the reason in the kernel log (dmesg).".into(),
             Self::TakeDown { .. } => {
-                "Close what uses it; nothing of it outlives this program.".into()
+                "Close the programs that use it. Nothing of it remains after this program ends."
+                    .into()
             }
             Self::Content { .. } => {
-                "Do not trust this system with data; report it with the run's record.".into()
+                "Do not trust this system with data. Please report it with the run's record.".into()
             }
             Self::File { .. } => "Check the free space and the permissions.".into(),
             Self::Block(error) => error.remedy().to_owned(),

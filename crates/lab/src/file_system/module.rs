@@ -33,7 +33,7 @@ pub(super) const DM_INTEGRITY: Part = Part {
 
 /// Loop devices that encrypt.
 pub(super) const CRYPTOLOOP: Part = Part {
-    what: "cryptoloop, which went with Linux 5.16",
+    what: "cryptoloop, which Linux 5.16 removed",
     module: "cryptoloop",
     found: || has("cryptoloop"),
 };

@@ -172,7 +172,7 @@ impl Files {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OperationError {
     /// No command, or one that is not run.
-    #[error("command goes with op = \"command\", and only with that")]
+    #[error("op = \"command\" needs command, and no other op may have it")]
     Command,
     /// No files where there must be some.
     #[error("file_size is missing")]
@@ -185,11 +185,11 @@ pub enum OperationError {
     Buffer,
     /// Requests around caches consist of whole blocks of the device.
     #[error(
-        "file_size must be a multiple of 512 bytes, and no more than buffer, where op = \"encrypt\""
+        "with op = \"encrypt\", file_size must be a multiple of 512 bytes and no more than buffer"
     )]
     Blocks,
     /// A read-only file system cannot do it.
-    #[error("cramfs is read-only: it takes mkfs, mount, read and stat")]
+    #[error("cramfs is read-only: use only mkfs, mount, read and stat")]
     ReadOnly,
 }
 

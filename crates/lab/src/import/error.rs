@@ -6,10 +6,10 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum ImportError {
     /// None of the formats that are known.
-    #[error("this is neither a run of cryptmark nor a result that it can read")]
+    #[error("this is neither a run of cryptmark nor a result that cryptmark can read")]
     Unknown,
     /// A text would change the terminal that it is printed to.
-    #[error("it has control characters in its text")]
+    #[error("its text contains control characters")]
     Control,
     /// JSON that is broken, or has other fields than the program writes.
     #[error("its JSON cannot be read")]
@@ -19,7 +19,7 @@ pub enum ImportError {
     Xml(#[from] roxmltree::Error),
     /// A run of another version of this program.
     #[error(
-        "the run has the schema {found}, and this program reads {}",
+        "the run has schema {found}, and this program reads {}",
         crate::record::SCHEMA
     )]
     Schema {
@@ -33,7 +33,7 @@ pub enum ImportError {
         number: usize,
     },
     /// fio before version 3 counts in other units.
-    #[error("{version} wrote it, whose units are not those of fio 3")]
+    #[error("it was written by {version}, whose units differ from those of fio 3")]
     OldFio {
         /// As the file says it.
         version: String,
@@ -45,7 +45,7 @@ pub enum ImportError {
         tool: &'static str,
     },
     /// Files of several programs.
-    #[error("results of {first} and of {second} make no run together")]
+    #[error("results of {first} and of {second} cannot be combined into one run")]
     Mixed {
         /// The program of the first file.
         first: &'static str,
@@ -62,12 +62,12 @@ impl ImportError {
                 "Give JSON of cryptmark, fio or hyperfine, text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd (-Rxml)."
             }
             Self::Control | Self::Json(_) | Self::Xml(_) | Self::Line { .. } => {
-                "Give the file as the program has written it."
+                "Give the file exactly as the program wrote it."
             }
             Self::Schema { .. } => "Export it again with this version of cryptmark.",
             Self::OldFio { .. } => "Measure with fio 3 or later.",
-            Self::Empty { .. } => "Let the measurement come to its end.",
-            Self::Mixed { .. } => "Import the results of each program by themselves.",
+            Self::Empty { .. } => "Let the measurement finish, then import it.",
+            Self::Mixed { .. } => "Import the results of each program separately.",
         }
     }
 }

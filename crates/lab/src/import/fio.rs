@@ -100,7 +100,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             continue;
         }
         let Some(mut measured) = measurement(job, &output.global) else {
-            left_out.push("jobs that moved nothing");
+            left_out.push("jobs that moved no data");
             continue;
         };
         if files

@@ -62,7 +62,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         };
         let measurable = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
         if !command.times.iter().all(measurable) {
-            left_out.push("commands that took no time beyond their shell's");
+            left_out.push("commands that took no longer than their shell");
             continue;
         }
         if command.exit_codes.iter().any(|code| *code != Some(0)) {

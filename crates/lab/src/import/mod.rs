@@ -231,7 +231,8 @@ pub fn run(
         .iter()
         .filter_map(|group| trial(group, system, &version));
     let mut warnings = vec![format!(
-        "These are results of {}: the machine is not known, and how it was measured is {}'s.",
+        "These are results of {}. The machine is not known, and the method of measurement is that \
+         of {}.",
         first.tool, first.tool
     )];
     let mut left_out: Vec<_> = results.iter().flat_map(|result| &result.left_out).collect();

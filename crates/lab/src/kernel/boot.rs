@@ -396,7 +396,7 @@ impl Heard {
             .map(String::as_str)
             .collect();
         match last.is_empty() {
-            true => "it says nothing".to_owned(),
+            true => "it gave no message".to_owned(),
             false => last.join("; "),
         }
     }

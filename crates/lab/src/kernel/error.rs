@@ -20,16 +20,16 @@ pub struct Tool {
 #[non_exhaustive]
 pub enum KernelError {
     /// It is a program of x86-64 Linux.
-    #[error("the lab kernel is a program of x86-64 Linux, and this is another machine")]
+    #[error("the lab kernel runs only on x86-64 Linux, and this machine is different")]
     Machine,
     /// The user has no home directory.
-    #[error("there is no place to keep the lab kernel: the home directory is not known")]
+    #[error("there is no place to store the lab kernel: the home directory is not known")]
     NoCache {
         /// Why not.
         source: etcetera::HomeDirError,
     },
     /// There is no apt that knows an archive of Debian.
-    #[error("this system's apt knows no archive of Debian, where the kernel's source comes from")]
+    #[error("this system's apt has no archive of Debian, which provides the kernel's source")]
     NotDebian,
     /// Programs are missing.
     #[error("building the lab kernel needs {}", programs(.tools))]
@@ -38,7 +38,7 @@ pub enum KernelError {
         tools: Vec<Tool>,
     },
     /// No archive could be reached.
-    #[error("no archive of Debian could be reached: {said}")]
+    #[error("cannot reach an archive of Debian: {said}")]
     Offline {
         /// apt's last word.
         said: String,
@@ -77,7 +77,7 @@ pub enum KernelError {
         source: io::Error,
     },
     /// More disks than it has names for.
-    #[error("the lab kernel has at most {most} disks, and {given} were given")]
+    #[error("the lab kernel supports at most {most} disks, and {given} were given")]
     TooManyDisks {
         /// How many were given.
         given: usize,
@@ -91,7 +91,7 @@ pub enum KernelError {
         path: PathBuf,
     },
     /// Something of the machine could not be set up.
-    #[error("the lab could not {what}: {said}")]
+    #[error("the lab kernel could not {what}: {said}")]
     SetUp {
         /// What was tried.
         what: String,
@@ -107,7 +107,7 @@ pub enum KernelError {
         said: String,
     },
     /// It took longer than it may.
-    #[error("the lab was ended after {seconds} s, {}: {said}", at(*.started))]
+    #[error("the lab kernel was stopped after {seconds} s, {}: {said}", at(*.started))]
     TimedOut {
         /// How long it was given.
         seconds: u64,
@@ -137,33 +137,45 @@ impl KernelError {
     /// What the user can do, as one sentence.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Machine => "Measure dm-crypt on a host that has it; all else works without the lab kernel.",
+            Self::Machine => {
+                "Measure dm-crypt on a host that has it. Everything else works without the lab \
+                 kernel."
+            }
             Self::NoCache { .. } => "Set XDG_CACHE_HOME or HOME.",
             Self::NotDebian => {
-                "Build it on Debian, and copy ~/.cache/cryptmark/lab-kernel; all else works without it."
+                "Build it on Debian, and copy ~/.cache/cryptmark/lab-kernel. Everything else works \
+                 without it."
             }
             Self::MissingTools { tools } => {
                 let mut packages: Vec<&str> = tools.iter().map(|tool| tool.package).collect();
                 packages.dedup();
-                return format!("Install them as root: apt-get install {}", packages.join(" "));
+                return format!(
+                    "Install the programs as root: apt-get install {}",
+                    packages.join(" ")
+                );
             }
             Self::Offline { .. } => {
-                "Check the network and the proxy in apt's configuration; nothing was changed."
+                "Nothing was changed. Check the network and the proxy in apt's configuration."
             }
             Self::Step { log, .. } => {
                 return format!("The whole log is in {}.", log.display());
             }
-            Self::Option { .. } => "Report this; another version of the sources was used.",
-            Self::Absent => "Build it, which takes some minutes: cryptmark lab build",
+            Self::Option { .. } => {
+                "The sources have another version than expected. Please report this."
+            }
+            Self::Absent => "Build it with `cryptmark lab build`, which takes some minutes.",
             Self::Io { .. } => "Check the path, the permissions and the free space.",
             Self::Start { .. } => "Check the limits on processes and open files.",
-            Self::TooManyDisks { .. } => "Use loop devices inside for the rest.",
-            Self::Relative { .. } => "Give it from the root on.",
-            Self::SetUp { .. } => "Check that the directories exist and that the program is installed.",
-            Self::Crashed { .. } => {
-                "Give it more memory if it ran out of it; else report this with what the kernel said."
+            Self::TooManyDisks { .. } => "Use loop devices inside the lab kernel for the rest.",
+            Self::Relative { .. } => "Give the full path, beginning with a slash.",
+            Self::SetUp { .. } => {
+                "Check that the directories exist and that the program is installed."
             }
-            Self::TimedOut { .. } => "Give it more time.",
+            Self::Crashed { .. } => {
+                "Give the lab kernel more memory if it ran out of memory. Otherwise report this \
+                 with the kernel's messages."
+            }
+            Self::TimedOut { .. } => "Give the command more time.",
             Self::Interrupted => "Nothing was kept.",
         }
         .to_owned()

@@ -217,7 +217,7 @@ fn telling(lines: &VecDeque<String>) -> String {
         .iter()
         .find(speaks)
         .or_else(|| lines.iter().rev().find(|line| !line.is_empty()));
-    chosen.map_or_else(|| "it says nothing".to_owned(), Clone::clone)
+    chosen.map_or_else(|| "it gave no message".to_owned(), Clone::clone)
 }
 
 #[cfg(test)]

@@ -68,7 +68,7 @@ pub enum PlanError {
         high: u64,
     },
     /// A workload's blocks are not whole encryption sectors.
-    #[error("workload {workload:?}: its blocks are not whole {sector}-byte sectors")]
+    #[error("workload {workload:?}: its blocks do not consist of whole {sector}-byte sectors")]
     BlockSector {
         /// Its name.
         workload: String,
@@ -77,10 +77,10 @@ pub enum PlanError {
     },
     /// A workload asks for a bare cipher beside others that ask for a device,
     /// or in a tier of devices.
-    #[error("workload {0:?} encrypts in memory, and the plan is not of ciphers alone")]
+    #[error("workload {0:?} encrypts in memory, but the plan does not measure ciphers alone")]
     NotBare(String),
     /// A workload's blocks do not fit the test extent often enough.
-    #[error("workload {workload:?} needs a test extent of {needed}, the plan has {size}")]
+    #[error("workload {workload:?} needs a test extent of {needed}, but the plan has {size}")]
     TooSmall {
         /// Its name.
         workload: String,
@@ -106,13 +106,13 @@ pub enum PlanError {
         tier: &'static str,
     },
     /// A rate of a cipher is given that nothing asks for.
-    #[error("the rate of {0:?} is given, and no simulated drive of the plan has this cipher")]
+    #[error("the plan gives a rate for {0:?}, but none of its simulated drives has this cipher")]
     UnusedRate(String),
     /// A driver is given that stands before nothing.
-    #[error("the driver {0} stands before simulated drives, and the plan has none")]
+    #[error("the plan gives the driver {0}, but has no simulated drive")]
     UnusedDriver(Driver),
     /// A driver that encrypts on one core has more of them.
-    #[error("the driver {driver} encrypts on one core, and is given {cores}")]
+    #[error("the driver {driver} encrypts on one core, but the plan gives it {cores}")]
     DriverCores {
         /// The driver.
         driver: Driver,
@@ -123,7 +123,7 @@ pub enum PlanError {
     #[error("steady: {0:?} is not in exactly one test, or no test tracks a workload of its own")]
     SteadyWorkload(String),
     /// Fewer rounds than a steady state is judged by.
-    #[error("a steady state takes {needed} rounds, and the plan has {rounds}")]
+    #[error("a steady state needs {needed} rounds, but the plan has {rounds}")]
     SteadyRounds {
         /// What the rule needs.
         needed: u32,
@@ -132,15 +132,15 @@ pub enum PlanError {
     },
     /// A plan cannot be measured until it is decided.
     #[error(
-        "until: seconds must lie between 1 and 86400 and precision between 0.1 and 50, and the plan must be \
-         of devices that are here, without a steady state"
+        "until: seconds must lie between 1 and 86400, precision between 0.1 and 50, and the plan \
+         must measure real devices without a steady state"
     )]
     Until,
     /// A drive that is not encrypted lives beside every policy, and is none.
     #[error("plain isn't a policy: each drive is also simulated without encryption")]
     PlainPolicy,
     /// Every host would take its own rate of a cipher.
-    #[error("the rate of {0} is not given: every host would measure its own")]
+    #[error("the plan gives no rate for {0}, so every host would measure its own")]
     NoRate(String),
     /// A drive cannot live so.
     #[error(transparent)]
@@ -149,7 +149,7 @@ pub enum PlanError {
     #[error("there is no key derivation {0:?}")]
     Derivation(String),
     /// Key derivations in a plan of devices.
-    #[error("the plan has key derivations, and is not of ciphers alone")]
+    #[error("the plan has key derivations, but does not measure ciphers alone")]
     DerivationsNotBare,
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
@@ -168,7 +168,8 @@ impl PlanError {
                 ..
             } => format!("Did you mean {plan:?}? `cryptmark plans` lists them all."),
             Self::Unknown { .. } => {
-                "`cryptmark plans` lists the plans that ship; a file name ends in .toml.".into()
+                "`cryptmark plans` lists the built-in plans. The name of a plan file ends in .toml."
+                    .into()
             }
             Self::Read { .. } => "Check the path and its permissions.".into(),
             Self::Syntax {
@@ -179,39 +180,51 @@ impl PlanError {
             }
             Self::Syntax { .. } => "`cryptmark plans show quick` prints a plan to copy.".into(),
             Self::Workload { .. } | Self::Range { .. } => {
-                "Change the value; `cryptmark plans show quick` prints a plan to copy.".into()
+                "Change the value. `cryptmark plans show quick` prints a plan to copy.".into()
             }
             Self::Operation { .. } => {
-                "Change the value; `cryptmark plans show crypto-fs` prints a plan to copy.".into()
+                "Change the value. `cryptmark plans show crypto-fs` prints a plan to copy.".into()
             }
             Self::NotOfTier { .. } => {
-                "File systems are measured on none, dm-crypt, cryptoloop, builtin-fuse, and the same in the lab kernel, as lab:dm-crypt.".into()
+                "Use one of: none, dm-crypt, cryptoloop, builtin-fuse. The lab kernel has the same \
+                 systems with the prefix lab:, such as lab:dm-crypt."
+                    .into()
             }
-            Self::DuplicateWorkload(_) => "Give every workload a name of its own.".into(),
+            Self::DuplicateWorkload(_) => "Give every workload its own name.".into(),
             Self::Empty(what) => format!("Name at least one of the {what}."),
             Self::UnusedRate(_) => {
-                "Name the cipher by its name or its whole notation, and a system drive:NAME.".into()
+                "Give the cipher by its name or its full notation, and add a system drive:NAME."
+                    .into()
             }
-            Self::UnusedDriver(_) => "Name a system drive:NAME as well, or no driver.".into(),
+            Self::UnusedDriver(_) => "Add a system drive:NAME, or omit the driver.".into(),
             Self::DriverCores { .. } => {
-                "Omit the cores, or use the driver queue or truecrypt.".into()
+                "Omit the cores, or use the driver `queue` or `truecrypt`.".into()
             }
             Self::BlockSector { .. } => {
                 "Use a block_size that is a multiple of sector_size.".into()
             }
             Self::SteadyWorkload(_) => {
-                "Give each workload to one test, and let each test track one of its own; `cryptmark plans show snia` prints a plan to copy.".into()
+                "Put each workload into one test, and let each test track one of its own \
+                 workloads. `cryptmark plans show snia` prints a plan to copy."
+                    .into()
             }
             Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
-            Self::Until => "Give --repeat, which counts repetitions, or change the plan.".into(),
-            Self::PlainPolicy => "Leave it out; policies are pass, block, filled and unpartitioned.".into(),
+            Self::Until => {
+                "Use --repeat to give the number of repetitions, or change the plan.".into()
+            }
+            Self::PlainPolicy => {
+                "Omit it. The policies are pass, block, filled and unpartitioned.".into()
+            }
             Self::NoRate(cipher) => {
-                format!("Write it into the specification: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
+                format!(
+                    "Write the rate into the specification: cpu = {{ \"{cipher}\" = \"1500MB/s\" \
+                     }}."
+                )
             }
             Self::Life(error) => error.remedy(),
             Self::Derivation(_) => {
                 let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
-                format!("Known are {}.", names.join(", "))
+                format!("Use one of: {}.", names.join(", "))
             }
             Self::NotBare(_) | Self::DerivationsNotBare => {
                 "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."

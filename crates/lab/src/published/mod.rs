@@ -138,7 +138,7 @@ pub enum TableError {
     #[error("line 1: the header has no column {0:?}")]
     Column(&'static str),
     /// A row has more or fewer fields than the header.
-    #[error("line {line}: {fields} fields, where the header has {expected}")]
+    #[error("line {line}: there are {fields} fields, and the header has {expected}")]
     Fields {
         /// Line, from 1.
         line: u64,
@@ -162,7 +162,7 @@ pub enum TableError {
         value: String,
     },
     /// There is no row.
-    #[error("there is no row below the header")]
+    #[error("there is no row after the header")]
     Empty,
     /// The bytes could not be read, or are no CSV.
     #[error(transparent)]
@@ -174,7 +174,8 @@ impl TableError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Column(_) | Self::Empty => format!(
-                "The first line names the columns, and a row follows for each number: {}.",
+                "The first line must name the columns, and one row must follow for each number: \
+                 {}.",
                 COLUMNS.join(", ")
             ),
             Self::Fields { .. } => {
@@ -186,7 +187,7 @@ impl TableError {
                 "Give measurements and percentages as printed, 58.70 or 58,70, without their unit."
                     .to_owned()
             }
-            Self::Csv(_) => "Give a file of comma-separated values that can be read.".to_owned(),
+            Self::Csv(_) => "Give a readable file of comma-separated values.".to_owned(),
         }
     }
 }

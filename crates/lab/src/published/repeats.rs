@@ -74,7 +74,7 @@ pub enum RepeatsError {
     #[error("published: the document has no row {0}")]
     Row(u32),
     /// The plan does not say what a row's system or cipher is called here.
-    #[error("published: row {row} is of {word:?}, which is not among the {what}")]
+    #[error("published: row {row} refers to {word:?}, which is not among the {what}")]
     Unnamed {
         /// The row.
         row: u32,
@@ -100,12 +100,13 @@ impl RepeatsError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Workload(_) => "Name one of the plan's.".into(),
+            Self::Workload(_) => "Name a workload or an operation of the plan.".into(),
             Self::Unnamed { what, .. } => {
-                format!("Say in published.{what} what it is called here, or leave the row out.")
+                format!("Map it in published.{what} to a name of this plan, or omit the row.")
             }
             Self::Row(_) | Self::Number { .. } => {
-                "Leave the row out; `plans/published` of the source has the documents' rows.".into()
+                "Omit the row. `plans/published` in the sources has the rows of the documents."
+                    .into()
             }
             Self::Table(error) => error.remedy(),
         }

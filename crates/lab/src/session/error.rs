@@ -54,10 +54,10 @@ pub enum SessionError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Every system that was asked for is absent.
-    #[error("none of the systems asked for is present: {}", .0.join("; "))]
+    #[error("none of the requested systems is available: {}", .0.join("; "))]
     Absent(Vec<String>),
     /// The observer could not keep what was measured.
-    #[error("what was measured could not be stored")]
+    #[error("the measurements could not be stored")]
     Keep(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The user asked to stop.
     #[error("interrupted")]
@@ -79,7 +79,7 @@ impl SessionError {
             Self::Agent { remedy, .. } => remedy.clone(),
             Self::Plan(error) => error.remedy(),
             Self::Absent(_) => {
-                "`cryptmark doctor` says what this machine can measure and what is missing.".into()
+                "`cryptmark doctor` shows what this machine can measure and what is missing.".into()
             }
             Self::Keep(_) => "Check the store's path and free space, then run again.".into(),
             Self::Interrupted => "The finished trials are stored: `cryptmark show latest`.".into(),

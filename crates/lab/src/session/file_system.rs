@@ -183,7 +183,8 @@ impl Agent {
             {
                 if (cell, operation, round) != asked {
                     return Err(TrialError::Agent {
-                        what: "the agent has measured something else than it was asked".to_owned(),
+                        what: "the agent measured something other than what was requested"
+                            .to_owned(),
                         remedy: "Report it.".to_owned(),
                     });
                 }
@@ -264,12 +265,13 @@ impl Agent {
         };
         SessionError::Agent {
             what: format!(
-                "{who} has ended early ({}): {}",
+                "{who} ended early ({}): {}",
                 ended.how,
-                last.unwrap_or("it said nothing")
+                last.unwrap_or("it gave no message")
             ),
             remedy:
-                "The finished trials are stored. Run it again, and report it if it ends so again."
+                "The finished trials are stored. Run it again, and report it if it ends like this \
+                 again."
                     .to_owned(),
         }
     }
@@ -382,9 +384,8 @@ impl<'a> Session<'a> {
         let in_lab = legs.iter().any(|leg| leg.in_lab);
         if in_lab {
             warnings.push(
-                "the lab kernel's ciphers are plain C and its storage is memory: its figures tell \
-                 systems, ciphers and file systems apart, and say nothing of dm-crypt's speed on \
-                 this machine"
+                "the lab kernel has ciphers in plain C and storage in memory: its figures compare \
+                 systems, ciphers and file systems, but don't show this machine's dm-crypt speed"
                     .to_owned(),
             );
         }
@@ -606,8 +607,8 @@ fn paced(trials: &[Trial]) -> Option<String> {
     let at = |share: f64| paces.get(((paces.len() as f64 - 1.0) * share) as usize);
     let (median, slow) = (at(0.5)?, at(0.05)?);
     Some(format!(
-        "times of the lab kernel are as at the full pace of its core; who shares it and what its \
-         clock does left {:.0} % of that in the median, {:.0} % in a twentieth of the operations",
+        "the lab kernel's times are corrected to full core speed; the core ran at {:.0} % of that \
+         in the median, and at {:.0} % or less in the slowest twentieth",
         median * 100.0,
         slow * 100.0
     ))

@@ -74,10 +74,10 @@ impl Ciphers {
             let weak = spec.weaknesses().into_iter();
             warnings.extend(weak.map(|weak| format!("{spec}: {weak}")));
             let takes = match self.driver {
-                Driver::Queue => "on simulated drives that is what encryption takes",
-                Driver::InTurn => "simulated drives wait meanwhile (driver in-turn)",
+                Driver::Queue => "simulated drives encrypt at that rate",
+                Driver::InTurn => "simulated drives wait during encryption (driver in-turn)",
                 Driver::TrueCrypt => {
-                    "before simulated drives stand threads like TrueCrypt's (driver truecrypt)"
+                    "simulated drives get threads like those of TrueCrypt (driver truecrypt)"
                 }
             };
             warnings.push(format!(

@@ -30,7 +30,7 @@ pub enum ShardError {
         problem: String,
     },
     /// There is nothing to measure for some of the shards.
-    #[error("{shards} shards are asked for, and there are {portions} portions to deal out")]
+    #[error("{shards} shards are requested, but the plan has only {portions} portions")]
     TooMany {
         /// Shards asked for.
         shards: u64,
@@ -40,10 +40,10 @@ pub enum ShardError {
         portion: &'static str,
     },
     /// Every host would take its own rate of a cipher.
-    #[error("the rate of {0} is not given: every host would measure its own")]
+    #[error("the plan gives no rate for {0}, so every host would measure its own")]
     NoRate(String),
     /// Rounds go on until all systems are steady, so none can be left out.
-    #[error("the plan goes on until all of its drives are steady, and cannot be dealt out")]
+    #[error("the plan runs until all of its drives are steady, so it cannot be divided")]
     Steady,
     /// It has no axes of systems, ciphers and workloads.
     #[error("{0} have no matrix")]
@@ -60,28 +60,34 @@ impl ShardError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Number(_) => "Write the number and how many there are: --shard 3/40.".into(),
+            Self::Number(_) => "Write the number of the shard and the number of all shards: \
+                                --shard 3/40."
+                .into(),
             Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
             Self::Plan(error) => error.remedy(),
-            Self::Syntax { .. } => "Write it anew: cryptmark fleet plan PLAN -o FILE.toml.".into(),
+            Self::Syntax { .. } => {
+                "Write the file again: cryptmark fleet plan PLAN -o FILE.toml.".into()
+            }
             Self::TooMany {
                 portions, portion, ..
             } => format!(
-                "Ask for at most {}; a portion is {portion}.",
+                "Ask for at most {} shards. A portion is {portion}.",
                 (*portions).min(u64::from(MOST))
             ),
             Self::NoRate(cipher) => {
-                format!("Write it into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
+                format!("Write the rate into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
             }
-            Self::Steady => "Give every drive a run of its own: --matrix system=drive:NAME.".into(),
-            Self::NoMatrix(_) => {
-                "Use --hosts N; what is to be combined stands in the plan itself.".into()
-            }
+            Self::Steady => "Give every drive its own run: --matrix system=drive:NAME.".into(),
+            Self::NoMatrix(_) => "Use --hosts N. The plan itself says what to combine.".into(),
             Self::Axis(_) => {
-                "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20; each can be repeated.".into()
+                "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20. You can repeat each \
+                 of them."
+                    .into()
             }
             Self::Name(_) => {
-                "Use up to 60 letters, digits, dots, underscores and hyphens, a letter or digit first.".into()
+                "Use up to 60 letters, digits, dots, underscores and hyphens. Begin with a letter \
+                 or digit."
+                    .into()
             }
         }
     }

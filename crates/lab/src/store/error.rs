@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// Nobody said where the store is, and the user has no home directory.
-    #[error("there is no home directory to keep runs in")]
+    #[error("there is no home directory in which to store runs")]
     NoDataDirectory {
         /// Why no home directory was found.
         source: etcetera::HomeDirError,
@@ -39,7 +39,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file is a store of an earlier version.
-    #[error("{} holds runs of an earlier version, which kept them in SQLite", path.display())]
+    #[error("{} holds runs of an earlier version, which stored them in SQLite", path.display())]
     Earlier {
         /// The file, left as it is.
         path: PathBuf,
@@ -51,13 +51,13 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The folder has no tables.
-    #[error("the store {} is a folder, whose files have one version only", path.display())]
+    #[error("the store {} is a folder, and folders have only one version", path.display())]
     NoTables {
         /// The folder.
         path: PathBuf,
     },
     /// The folder or database belongs to another program.
-    #[error("{location} is not empty, and no store of runs")]
+    #[error("{location} is not empty and isn't a store of runs")]
     Foreign {
         /// The folder or database, left as it is.
         location: Location,
@@ -93,7 +93,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The server knows no such user, or not with this password.
-    #[error("the store {location} does not let this user in")]
+    #[error("the store {location} refuses access to this user")]
     Credentials {
         /// The database.
         location: Location,
@@ -101,7 +101,7 @@ pub enum StoreError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// Runs are to be written to a server that was opened to read.
-    #[error("the store {location} was opened to read")]
+    #[error("the store {location} was opened for reading only")]
     ToRead {
         /// The database.
         location: Location,
@@ -123,7 +123,7 @@ pub enum StoreError {
         source: io::Error,
     },
     /// Others can read the configuration, and it has a password.
-    #[error("{} has a password, and others can read it", path.display())]
+    #[error("{} contains a password, and other users can read it", path.display())]
     Exposed {
         /// The file.
         path: PathBuf,
@@ -151,7 +151,7 @@ pub enum StoreError {
         name: String,
     },
     /// The shards of an experiment are runs of their own.
-    #[error("{experiment} is {runs} runs, and not one")]
+    #[error("{experiment} consists of {runs} runs, not of one")]
     NotOneRun {
         /// The experiment.
         experiment: String,
@@ -193,7 +193,7 @@ pub enum StoreError {
         known: &'static str,
     },
     /// A record holds a number that JSON cannot express: infinite, or none at all.
-    #[error("run {run}{} holds a number that cannot be stored", part(*ordinal))]
+    #[error("run {run}{} has a number that cannot be stored", part(*ordinal))]
     Unstorable {
         /// Id of the run.
         run: String,
@@ -221,7 +221,7 @@ pub enum StoreError {
         which: String,
     },
     /// The prefix fits several runs.
-    #[error("`{which}` fits {} runs: {}", matches.len(), some(matches))]
+    #[error("`{which}` matches {} runs: {}", matches.len(), some(matches))]
     Ambiguous {
         /// The prefix asked for.
         which: String,
@@ -283,45 +283,59 @@ impl StoreError {
                 path.display()
             ),
             Self::NotAStore { path } => {
-                format!("Name a folder; {} was left as it is.", path.display())
+                format!("Name a folder. {} was not changed.", path.display())
             }
             Self::Earlier { path } => earlier(path),
-            Self::NotEarlier { .. } => "Name the file that an earlier version kept runs in.".into(),
-            Self::NoTables { .. } => "Name a PostgreSQL database to migrate.".into(),
-            Self::Foreign { location } => format!(
-                "Name another folder or database, or a new one; {location} was left as it is."
-            ),
-            Self::Newer { .. } => {
-                "Upgrade cryptmark, or have the newer one go back: `cryptmark store migrate --to VERSION`.".into()
+            Self::NotEarlier { .. } => {
+                "Name the file in which an earlier version stored runs.".into()
             }
-            Self::Damaged { path } => format!(
-                "Restore {} from a backup, or move it away.",
-                path.display()
-            ),
-            Self::Busy { .. } => "Wait until the other process is done, then try again.".into(),
+            Self::NoTables { .. } => "Name a PostgreSQL database to migrate.".into(),
+            Self::Foreign { location } => {
+                format!("Name another or a new folder or database. {location} was not changed.")
+            }
+            Self::Newer { .. } => {
+                "Upgrade cryptmark, or migrate the store back with the newer version: `cryptmark \
+                 store migrate --to VERSION`."
+                    .into()
+            }
+            Self::Damaged { path } => {
+                format!("Restore {} from a backup, or move it away.", path.display())
+            }
+            Self::Busy { .. } => {
+                "Wait until the other process has finished, then try again.".into()
+            }
             Self::Unreachable { .. } => {
-                "Check the address, the network and that the server runs; then try again.".into()
+                "Check the address, the network and that the server is running. Then try again."
+                    .into()
             }
             Self::Credentials { .. } => {
-                "Renew the password in the URL, the configuration or ~/.pgpass; what waits is kept.".into()
+                "Update the password in the URL, the configuration or ~/.pgpass. Runs that wait in \
+                 the spool are kept."
+                    .into()
             }
             Self::ToRead { .. } => "Open it to write.".into(),
             Self::SpoolFull { .. } => {
-                "Bring the server back and run `cryptmark store hand-over`, or raise spool_size in the configuration.".into()
+                "Restart the server and run `cryptmark store hand-over`, or raise spool_size in \
+                 the configuration."
+                    .into()
             }
             Self::Configuration { .. } => {
-                "It takes `store`, `spool` (a folder) and `spool_size` (as \"256 MiB\").".into()
+                "The file may have `store`, `spool` (a folder) and `spool_size` (such as \"256 \
+                 MiB\")."
+                    .into()
             }
-            Self::Exposed { path } => format!("Make it yours alone: chmod 600 {}.", path.display()),
+            Self::Exposed { path } => {
+                format!("Let only yourself read it: chmod 600 {}.", path.display())
+            }
             Self::OtherExperiment { .. } => {
                 "Give this one another name: cryptmark fleet plan --name NAME.".into()
             }
-            Self::ShardStored { run, .. } => format!("See it: cryptmark show {run}."),
+            Self::ShardStored { run, .. } => format!("Show it with `cryptmark show {run}`."),
             Self::NoSuchExperiment { .. } => {
-                "Give the name that `cryptmark fleet plan` has printed.".into()
+                "Give the name that `cryptmark fleet plan` printed.".into()
             }
             Self::NotOneRun { experiment, .. } => {
-                format!("Choose among them: cryptmark fleet status {experiment}.")
+                format!("Choose one of them: cryptmark fleet status {experiment}.")
             }
             #[cfg(feature = "postgres")]
             Self::NoSuchVersion { .. } => format!(
@@ -335,18 +349,23 @@ impl StoreError {
                 "Check that the server runs and that the user may create and write tables.".into()
             }
             Self::Record { run, .. } => {
-                format!("Restore it from a backup, or drop run {run} with everything it holds.")
+                format!(
+                    "Restore the record from a backup, or delete run {run} with all of its trials."
+                )
             }
-            Self::Schema { .. } => "Read it with the version of cryptmark that wrote it.".into(),
+            Self::Schema { .. } => {
+                "Read the run with the version of cryptmark that wrote it.".into()
+            }
             Self::Unstorable { .. } => {
-                "Report this as a bug of cryptmark: a measurement may not yield such a number."
+                "Please report this as a bug of cryptmark: a measurement must never yield such a \
+                 number."
                     .into()
             }
-            Self::RunExists { run } => format!("See what it is: cryptmark show {run}."),
-            Self::Empty { .. } => "Measure first: cryptmark run.".into(),
-            Self::NoSuchRun { .. } => "See what is stored: cryptmark list.".into(),
+            Self::RunExists { run } => format!("Show the stored run with `cryptmark show {run}`."),
+            Self::Empty { .. } => "Measure first, with `cryptmark run`.".into(),
+            Self::NoSuchRun { .. } => "`cryptmark list` shows the stored runs.".into(),
             Self::Ambiguous { .. } => "Give more characters of the id.".into(),
-            Self::NoSuchBaseline { .. } => "See what there is: cryptmark baseline list.".into(),
+            Self::NoSuchBaseline { .. } => "`cryptmark baseline list` shows the baselines.".into(),
             Self::BaselineTaken { name } => {
                 format!("Remove that one first: cryptmark baseline rm {name}.")
             }
@@ -380,10 +399,12 @@ impl StoreError {
 pub(super) fn earlier(path: &std::path::Path) -> String {
     let path = path.display();
     match cfg!(feature = "sqlite") {
-        true => format!("Take them over: cryptmark store take-over {path}; the file stays."),
+        true => format!(
+            "Import them with `cryptmark store take-over {path}`. The file stays unchanged."
+        ),
         false => format!(
-            "Take them over: cryptmark store take-over {path}, by a build with the feature `sqlite`; \
-             the file stays."
+            "Import them with `cryptmark store take-over {path}`, in a build with the feature \
+             `sqlite`. The file stays unchanged."
         ),
     }
 }

@@ -102,7 +102,7 @@ fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
     let parts = [
         ("encryption", time.crypto),
         (
-            "those who did it and the kernel's threads",
+            "the measured programs and the kernel's threads",
             time.cpu.map(|cpu| cpu + time.workers.unwrap_or(0.0)),
         ),
     ];
@@ -111,8 +111,8 @@ fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
         .filter_map(|(what, part)| Some((what, part.filter(|part| *part > most)?)))
         .map(|(what, part)| {
             format!(
-                "more time than there was: {what} took {part:.3} s of CPU time, and {cores} \
-                 processors had {most:.3} s; others worked on this machine, so run again when it is idle"
+                "{what} took {part:.3} s of CPU time, but {cores} processors had only {most:.3} s; \
+                 other programs ran too, so run again on an idle machine"
             )
         })
         .collect()

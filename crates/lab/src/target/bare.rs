@@ -33,7 +33,8 @@ impl BareError {
         match self {
             Self::Cipher(error) => error.remedy(),
             Self::SelfCheck { .. } => {
-                "Do not trust this machine or this build; please report it with `cryptmark doctor`."
+                "Do not trust this machine or this build. Please report this with the output of \
+                 `cryptmark doctor`."
                     .into()
             }
         }
@@ -116,7 +117,7 @@ impl Bare {
         other.encrypt(IvSector::new(first), &mut others);
         if ours != others {
             return Err(fail(
-                "it encrypts differently from the engine's plainest code",
+                "it encrypts differently from the engine's reference code",
             ));
         }
         self.crypt(false, first, &mut ours);

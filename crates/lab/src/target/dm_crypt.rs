@@ -85,7 +85,7 @@ pub(super) fn target(
         BlockError::Mapper { source, .. } => ServedError::Refused {
             program: NAME,
             cipher,
-            said: format!("{source}; it may not be in this kernel at all (modprobe dm-crypt)"),
+            said: format!("{source}; this kernel may not have it at all (try modprobe dm-crypt)"),
         },
         other => TargetError::Block(other).into(),
     })?;

@@ -144,7 +144,8 @@ impl Encryption {
                 2 * part / 1024
             )),
             None => Some(format!(
-                "{cipher}: {cores} cores are not faster than one for every large request; one works"
+                "{cipher}: {cores} cores are not faster than one for every large request, so one \
+                 core encrypts"
             )),
         }
     }

@@ -40,16 +40,16 @@ const MOST_THREADS: usize = 16;
 #[derive(Debug, Error)]
 pub enum EngineFileError {
     /// The server could not be started, or spoken to.
-    #[error("the engine's server cannot be spoken to")]
+    #[error("the engine's server does not answer")]
     Server(#[source] io::Error),
     /// The server said why.
-    #[error("the engine does not serve: {said}")]
+    #[error("the engine cannot serve: {said}")]
     Refused {
         /// Its reason.
         said: String,
     },
     /// What it was asked for cannot be read.
-    #[error("the engine's server was asked for nothing that it knows")]
+    #[error("the engine's server received an unknown request")]
     Request(#[from] serde_json::Error),
     /// The cipher.
     #[error(transparent)]
@@ -70,9 +70,9 @@ impl EngineFileError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Server(_) | Self::Request(_) => {
-                "Start the program from where it is installed.".into()
+                "Start the program from the folder in which it is installed.".into()
             }
-            Self::Refused { .. } => "Check /dev/fuse: `cryptmark doctor`.".into(),
+            Self::Refused { .. } => "Check /dev/fuse with `cryptmark doctor`.".into(),
             Self::Cipher(error) => error.remedy(),
             Self::Volume(error) => error.remedy(),
             Self::Block(error) => error.remedy().into(),

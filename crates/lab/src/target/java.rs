@@ -88,7 +88,7 @@ pub enum JavaError {
         key_bits: u32,
     },
     /// The buffer does not hold whole blocks.
-    #[error("{bytes} bytes are not whole blocks of {block} bytes")]
+    #[error("{bytes} bytes are not a multiple of the block size of {block} bytes")]
     Blocks {
         /// The buffer.
         bytes: usize,
@@ -137,14 +137,16 @@ impl JavaError {
     /// What the user can do about it, one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::NoCipher { .. } => "Use one of aes, blowfish, des, des3_ede, with cbc or ecb.",
+            Self::NoCipher { .. } => {
+                "Use one of: aes, blowfish, des, des3_ede. The mode must be cbc or ecb."
+            }
             Self::Blocks { .. } => "Give a size that is a multiple of 16.",
-            Self::Silent { .. } => "Give the machine less other work, or leave java out.",
+            Self::Silent { .. } => "Stop other work on the machine, or omit java.",
             Self::Start(_) | Self::Ended { .. } | Self::Refused { .. } => {
-                "Try `java -version` by hand, or leave java out."
+                "Try `java -version` by hand, or omit java."
             }
             Self::Interrupted => "Run it again to get the whole result.",
-            Self::WrongOutput { .. } => "Do not trust this Java; please report its version.",
+            Self::WrongOutput { .. } => "Do not trust this Java. Please report its version.",
         }
     }
 }

@@ -187,8 +187,8 @@ impl Target {
         let mut warnings: Vec<String> = weak.map(|weak| format!("{spec}: {weak}")).collect();
         if let (Some(backend), Some(false)) = (self.backend, self.constant_time) {
             warnings.push(format!(
-                "{spec}: {backend} is not constant-time; programs on the same core may learn \
-                 about key and data from the cache"
+                "{spec}: {backend} is not constant-time; a program on the same core may learn \
+                 about the key and the data through the cache"
             ));
         }
         warnings
@@ -223,7 +223,7 @@ impl Target {
         self.device.write_at(offset, &written)?;
         self.device.read_at(offset, &mut read)?;
         if *read != *written {
-            return Err(fail("what was written did not come back"));
+            return Err(fail("the data read back differs from the data written"));
         }
         self.device.flush()?;
         storage.read_at(self.data_offset + offset, &mut read)?;
@@ -254,7 +254,8 @@ impl TargetError {
             Self::Cipher(error) => error.remedy(),
             Self::Block(error) => error.remedy().to_owned(),
             Self::SelfCheck { .. } => {
-                "Do not trust this machine or this build; please report it with `cryptmark doctor`."
+                "Do not trust this machine or this build. Please report this with the output of \
+                 `cryptmark doctor`."
                     .to_owned()
             }
         }

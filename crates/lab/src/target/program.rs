@@ -37,7 +37,7 @@ impl Program {
         match self {
             Self::Qemu => "Debian's qemu-utils",
             Self::Nbdkit => "Debian's nbdkit",
-            Self::Veracrypt => "the console package of its makers",
+            Self::Veracrypt => "the console package from its makers",
         }
     }
 

@@ -46,7 +46,7 @@ pub enum ServedError {
         package: &'static str,
     },
     /// The extent has no path by which a program could reach it.
-    #[error("{program} reaches files and disks only")]
+    #[error("{program} works only on files and disks")]
     Unreachable {
         /// The program.
         program: &'static str,
@@ -88,9 +88,9 @@ impl ServedError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { package, .. } => format!("Install {package}."),
-            Self::Unreachable { .. } => "Measure at a directory, a file or a disk.".into(),
-            Self::Refused { .. } => "Choose a cipher that it has.".into(),
-            Self::Failed { .. } => "Run it by hand to see what it says.".into(),
+            Self::Unreachable { .. } => "Give --at a directory, a file or a disk.".into(),
+            Self::Refused { .. } => "Choose a cipher that the program supports.".into(),
+            Self::Failed { .. } => "Run the program by hand to see its messages.".into(),
             Self::Server(error) => error.remedy().into(),
             Self::Mount(error) => error.remedy().into(),
             Self::Client(error) => error.remedy().into(),

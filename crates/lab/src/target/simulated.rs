@@ -38,13 +38,13 @@ pub enum SimulatedError {
     #[error(transparent)]
     Drive(#[from] DriveError),
     /// It has no flash that wears.
-    #[error("{0} is a disk, which discards and erases do nothing to")]
+    #[error("{0} is a disk, and discards and erases have no effect on a disk")]
     Disk(String),
     /// Its flash wears, and no discard reaches it.
-    #[error("{0} knows no TRIM, so that it wears alike in all setups")]
+    #[error("{0} does not support TRIM, so all setups wear it alike")]
     NoTrim(String),
     /// All of the extent is to be written, and there would be too few blocks to clean.
-    #[error("{name} with {} has too few spare blocks to be written whole", size.display().si())]
+    #[error("{name} with {} has too few spare blocks to be written completely", size.display().si())]
     TooFewBlocks {
         /// What was given.
         name: String,
@@ -73,16 +73,16 @@ impl SimulatedError {
             Self::Read { .. } => {
                 "Give the TOML file of a drive, or a name from `cryptmark drive list`.".into()
             }
-            Self::Disk(_) => "Choose an SSD of `cryptmark drive list`.".into(),
+            Self::Disk(_) => "Choose an SSD from `cryptmark drive list`.".into(),
             Self::NoTrim(name) => {
-                format!("`cryptmark drive run --device {name}` says how it wears.")
+                format!("`cryptmark drive run --device {name}` shows how it wears.")
             }
             Self::TooFewBlocks { least, .. } => {
                 let megabytes = enough(*least).as_u64() / 1_000_000;
-                format!("Use --size {megabytes}MB or more; it takes no space here.")
+                format!("Use --size {megabytes}MB or more. It takes no space on this machine.")
             }
             Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
-            Self::Interrupted => "Nothing was measured; a smaller --size is filled sooner.".into(),
+            Self::Interrupted => "Nothing was measured. A smaller --size is filled sooner.".into(),
         }
     }
 }
@@ -315,7 +315,7 @@ impl From<CipherRate> for String {
 
 /// A word that is no rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0} is not a rate; write 145MB/s")]
+#[error("{0} is not a rate; write it like 145MB/s")]
 pub struct NoRate(String);
 
 /// The rate that was given for a cipher, by its notation or by its name alone:

@@ -57,7 +57,7 @@ pub enum StorageError {
         path: PathBuf,
     },
     /// It is smaller than the plan needs.
-    #[error("{path} holds {available} bytes, and the plan needs {needed}")]
+    #[error("{path} has {available} bytes, but the plan needs {needed}")]
     TooSmall {
         /// The path.
         path: PathBuf,
@@ -95,7 +95,7 @@ impl StorageError {
             #[cfg(not(target_os = "linux"))]
             Self::NeedsLinux { .. } => "Give --at a directory or a file.".into(),
             Self::TooSmall { available, .. } => {
-                format!("Use --size {available} or less, or another place.")
+                format!("Use --size {available} or less, or choose another place.")
             }
             Self::Block(error) => error.remedy().to_owned(),
         }
@@ -192,7 +192,8 @@ impl Storage {
             let file = TestFile::create(path, place.size, place.seed, progress)?;
             if file.allocated()? < place.size {
                 warnings.push(
-                    "the file system stores less than was written (it compresses, deduplicates or does not tell): the figures may be those of memory; use another file system"
+                    "the file system stores less than was written (compression, deduplication or \
+                     no report): the figures may be those of memory; use another file system"
                         .to_owned(),
                 );
             }
@@ -216,7 +217,8 @@ impl Storage {
         .to_owned();
         if description.kind == "ram" {
             warnings.push(
-                "this file system lives in memory: the figures say what the cipher costs, not what a disk would do; point --at to a disk"
+                "this file system is in memory: the figures show the cost of the cipher, not the \
+                 speed of a disk; point --at to a disk"
                     .to_owned(),
             );
         } else if !device.is_direct() {

@@ -41,7 +41,8 @@ pub enum System {
 const ABSENT: &[(&str, &str)] = &[
     (
         "builtin-ublk",
-        "ublk here: serve a volume by `volume serve --ublk`, and measure it by --at /dev/ublkbN",
+        "ublk here: serve a volume with `volume serve --ublk`, and measure it with --at \
+         /dev/ublkbN",
     ),
     ("cryptoloop", UNDER_A_FILE_SYSTEM),
     ("lab:none", UNDER_A_FILE_SYSTEM),
@@ -58,7 +59,8 @@ const PATH: &str = "path:";
 /// A word that names no system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "unknown system {name:?}; known are none, builtin, dm-crypt, veracrypt and the others of `cryptmark doctor`"
+    "unknown system {name:?}; use none, builtin, dm-crypt, veracrypt or another system that \
+     `cryptmark doctor` lists"
 )]
 pub struct UnknownSystem {
     /// What was given.

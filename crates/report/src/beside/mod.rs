@@ -96,8 +96,8 @@ impl<'a> Beside<'a> {
         let count = |is: fn(&Order) -> bool| orders.iter().filter(|order| is(order)).count();
         (!orders.is_empty()).then(|| {
             format!(
-                "The document's order of ciphers holds here in {} of {} comparisons, does not in {}, \
-                 and cannot be told in {}.",
+                "The document's order of ciphers holds here in {} of {} comparisons, differs in {} \
+                 and is undecided in {}.",
                 count(|order| *order == Order::Holds),
                 orders.len(),
                 count(|order| matches!(order, Order::Reversed(_))),

@@ -7,7 +7,7 @@ use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TE
 use lab::record::{Published, Run, Trial};
 use lab::stats;
 
-const HEADING: &str = "Beside the paper";
+const HEADING: &str = "Compared with the paper";
 
 /// What a run repeats of a document; nothing where it repeats none.
 pub(crate) fn section(run: &Run) -> Vec<Block> {
@@ -32,8 +32,10 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         .iter()
         .any(|ciphers| ciphers.base(beside.paper).is_some())
     {
-        let note =
-            format!("Behind a figure stands its ratio to {base}'s, ours with its 95 % interval.");
+        let note = format!(
+            "After each figure stands its ratio to {base}'s figure; our ratio has its 95 % \
+             interval."
+        );
         blocks.push(Block::note(note).on(TERMINAL));
     }
     blocks.extend(beside.in_lines());
@@ -44,7 +46,8 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         .collect();
     if !figures.is_empty() {
         let note = format!(
-            "The diamond is the published ratio to {base}, the dot with its 95 % interval is ours."
+            "The diamond is the published ratio to {base}. The dot with its 95 % interval is our \
+             ratio."
         );
         blocks.extend([Block::note(note).on(PAGE), Block::charts(figures)]);
     }
@@ -202,7 +205,8 @@ impl<'a> Beside<'a> {
         if rows.is_empty() {
             return None;
         }
-        let about = "A row a cipher: a diamond at the published ratio, a dot with its 95 % interval at ours.";
+        let about = "One row per cipher: a diamond at the published ratio, a dot with its 95 % \
+                     interval at ours.";
         let plot = Plot::Dots(Dots::of(Scale::Ratio { most: 20.0 }, "", rows));
         let (title, note) = (ciphers.title(), String::new());
         let chart = Chart::new(&title, about, plot);

@@ -307,13 +307,13 @@ pub(crate) fn sentence(run: &Run) -> String {
     let all = compared().count();
     if all > 0 {
         text.push_str(&format!(
-            " The engine is faster than every library in {} of {all} comparisons, not told apart in \
-             {}, {}and slower in {}",
+            " The engine is faster than every library in {} of {all} comparisons, not \
+             distinguishable in {}, {}and slower in {}",
             with(Verdict::Faster).len(),
             with(Verdict::NotDistinguishable).len(),
             match with(Verdict::TooFew).len() {
                 0 => String::new(),
-                count => format!("measured too seldom in {count}, "),
+                count => format!("too few measurements in {count}, "),
             },
             beaten.len()
         ));

@@ -17,10 +17,10 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         chart: rates(&title(load), &lines(run, load)),
     });
     let mut blocks = vec![
-        Block::heading(3, "The engine beside the fastest library").on(PAGE),
+        Block::heading(3, "The engine compared with the fastest library").on(PAGE),
         Block::note(
-            "Median of the repetitions; the whisker is its 95 % interval. \
-             The grey bar is the fastest library that has the cipher.",
+            "Median of the repetitions; the whisker is its 95 % interval. The grey bar is the \
+             fastest library with that cipher.",
         )
         .on(PAGE),
         Block::charts(figures.collect()),
@@ -38,7 +38,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         if !figures.is_empty() {
             let heading = format!("{} by size of requests, {}", load.op, threads(load.threads));
             blocks.push(Block::heading(3, heading).on(PAGE));
-            let note = "MB/s; both scales are logarithmic. A library is called once a sector.";
+            let note = "MB/s; both scales are logarithmic. A library is called once per sector.";
             blocks.push(Block::note(note).on(PAGE));
             blocks.push(Block::charts(figures));
         }
@@ -159,7 +159,8 @@ fn rates(title: &str, lines: &[Line<'_>]) -> Chart {
             ..Bar::whole(label, Some(rate), palette::of(line.trial))
         }
     });
-    let about = "A bar a cipher with the 95 % interval of its median; below it, in grey, the fastest library.";
+    let about = "One bar per cipher with the 95 % interval of its median; below it, in grey, the \
+                 fastest library.";
     Chart::new(format!("Rates: {title}"), about, Plot::Bars(Bars::of(bars)))
 }
 
@@ -213,8 +214,7 @@ fn by_size(run: &Run, load: &Load, line: &Line<'_>) -> Option<Figure> {
         rate if rate < 1.0 => figure::number(rate),
         rate => figure::grouped(&format!("{rate:.0}")),
     };
-    let about =
-        "A curve a system: its rate over the size of requests; both scales are logarithmic.";
+    let about = "One curve per system: its rate by request size. Both scales are logarithmic.";
     let named = sizes(first as u64, last as u64).map(|size| (size as f64, figure::bytes(size)));
     let plot = Plot::Curves(Curves {
         x: Axis::logarithmic(first, last, |_| String::new()).named(named),

@@ -167,9 +167,7 @@ pub enum CompareError {
         b: String,
     },
     /// Nothing of what both runs have can be divided so.
-    #[error(
-        "the two runs share no cell with a plain baseline or a known clock to normalise against"
-    )]
+    #[error("the two runs share no cell with a baseline to normalise against")]
     NotNormalised,
     /// The threshold is no percentage.
     #[error("a threshold of {percent} % cannot be exceeded: it must be at least 0 and below 100")]
@@ -184,13 +182,15 @@ impl CompareError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Environment { .. } => {
-                "Measure both on one machine and device, or ask for it with --across-machines."
+                "Measure both on the same machine and device, or give --across-machines to compare \
+                 them anyway."
             }
             Self::NothingInCommon { .. } => {
-                "Run the same plan for both: cryptmark show lists its cells."
+                "Run the same plan for both. `cryptmark show` lists the cells of a run."
             }
             Self::NotNormalised => {
-                "Cycles go with runs of bare ciphers whose clock is known, plain with encrypted systems beside it."
+                "Normalise by cycles only for runs of bare ciphers with a known clock. Normalise \
+                 by plain only for runs with encrypted and plain systems."
             }
             Self::Threshold { .. } => "Give a percentage such as 5.",
         }

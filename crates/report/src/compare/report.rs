@@ -136,7 +136,7 @@ fn label(comparison: &Comparison) -> String {
 
 fn floor(comparison: &Comparison) -> String {
     let judged = match is_mixed(comparison) {
-        true => ". An encrypted system is judged by its share of the plain rate",
+        true => ". Encrypted systems are judged by their share of the plain rate",
         false => "",
     };
     let floors = || comparison.cells.iter().map(|pair| pair.noise_floor * 100.0);
@@ -146,7 +146,7 @@ fn floor(comparison: &Comparison) -> String {
         true => most,
         false => format!("{least} to {most}"),
     };
-    format!("Noise floor: differences up to {floor} % are not told apart{judged}")
+    format!("Noise floor: differences up to {floor} % are not distinguishable{judged}")
 }
 
 /// Whether some rates were divided and others not.
@@ -158,10 +158,11 @@ fn is_mixed(comparison: &Comparison) -> bool {
 fn division(comparison: &Comparison) -> Option<&'static str> {
     comparison.normalised.map(|by| match by {
         Normalise::Cycles => {
-            "NORMALISED: cycles of its own clock that a byte takes on each machine; slower and faster are of these"
+            "NORMALISED: cycles per byte, by the clock of each machine; slower and faster refer to \
+             these"
         }
         Normalise::Plain => {
-            "NORMALISED: shares of the plain rate of each machine; slower and faster are of these"
+            "NORMALISED: shares of the plain rate of each machine; slower and faster refer to these"
         }
     })
 }
@@ -245,7 +246,7 @@ fn conclusion(comparison: &Comparison) -> String {
     );
     text += &match count(Verdict::TooFew) {
         0 => ".".to_owned(),
-        count => format!(", and not to be judged in {count}."),
+        count => format!(", and too few samples in {count}."),
     };
     if let Some(percent) = comparison.slower_than {
         let exceeding = comparison.exceeding().count();

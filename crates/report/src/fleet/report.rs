@@ -15,9 +15,9 @@ const GROUPS: usize = 20;
 const NAME: usize = 44;
 
 /// What is said if nothing was found, and of how many trials anything can be found.
-const NONE_FAR: &str = "No trial is far from all alike, where these are eight or more.";
+const NONE_FAR: &str = "No trial is far from similar trials, among groups of eight or more.";
 const NONE_SLOWER: &str =
-    "No version is slower than the one before it, where both have six trials or more.";
+    "No version is slower than the one before it, among versions with six trials or more.";
 
 const TITLE: &str = "What encryption costs across a fleet";
 
@@ -28,11 +28,11 @@ pub(super) fn document(report: &FleetReport) -> Document {
         Block::heading(1, TITLE).on(PAGE),
         Block::lead(lead(report)).on(PAGE),
         Block::meta(format!(
-            "{trials} runs in {place} · {compared} beside plain"
+            "{trials} runs in {place} · {compared} compared with plain"
         ))
         .on(PAGE),
         Block::meta(format!(
-            "{place}: {trials} run(s), {compared} of them beside plain"
+            "{place}: {trials} run(s), {compared} of them compared with plain"
         ))
         .on(TERMINAL),
     ];
@@ -64,7 +64,8 @@ fn lead(report: &FleetReport) -> String {
     let most = ciphers.and_then(|breakdown| breakdown.groups.first());
     let cost = match most {
         Some(group) => format!(
-            "Half of the trials with {} are at {} or below plain's rate, one of twenty at {} or below.",
+            "Against plain, half of the trials with {} are at {} or below, and one in twenty is at \
+             {} or below.",
             group.name,
             change(group.p50),
             change(group.p5)
@@ -73,7 +74,7 @@ fn lead(report: &FleetReport) -> String {
     };
     let far = match report.outliers.found {
         0 => NONE_FAR.to_owned(),
-        found => format!("{} trial(s) are far from all alike.", count(found)),
+        found => format!("{} trial(s) are far from similar trials.", count(found)),
     };
     let slower = match report.regressions.len() {
         0 => NONE_SLOWER.to_owned(),
@@ -89,7 +90,7 @@ fn overhead(breakdown: &Breakdown) -> Vec<Block> {
     let mut note =
         "Line: 5 % to 95 % of the trials; box: the middle half; dot: the median.".to_owned();
     if drawn.len() < groups.len() {
-        note += &format!(" The picture has the {DRAWN} with the most trials.");
+        note += &format!(" The picture shows the {DRAWN} with the most trials.");
     }
     let heading = format!("Encrypted against plain, by {}", breakdown.by);
     let chart = (!drawn.is_empty()).then(|| vec![Block::chart(quantiles(breakdown, drawn))]);
@@ -155,13 +156,14 @@ fn quantiles(breakdown: &Breakdown, groups: &[Quantiles]) -> Chart {
 
 fn outliers(report: &FleetReport) -> Vec<Block> {
     let (found, farthest) = (report.outliers.found, &report.outliers.farthest);
-    let mut blocks = vec![Block::heading(3, "Far from all alike").on(PAGE)];
+    let mut blocks = vec![Block::heading(3, "Far from similar trials").on(PAGE)];
     if farthest.is_empty() {
         blocks.push(Block::text(NONE_FAR).on(PAGE));
     } else {
         blocks.push(
             Block::note(format!(
-                "{} found; the farthest {}. Look at that machine, or at what else it did.",
+                "{} found; the {} farthest are listed. Check those machines, and what else they \
+                 were running.",
                 count(found),
                 farthest.len()
             ))
@@ -174,7 +176,7 @@ fn outliers(report: &FleetReport) -> Vec<Block> {
             "CPU",
             "device",
             "ratio",
-            "all alike",
+            "similar",
             "trials",
         ];
         let rows = farthest.iter().map(outlier).collect();
@@ -185,7 +187,10 @@ fn outliers(report: &FleetReport) -> Vec<Block> {
         blocks.push(Block::text(NONE_FAR).on(TERMINAL));
         return blocks;
     }
-    let mut lines = vec![format!("Far from all alike: {} trial(s)", count(found))];
+    let mut lines = vec![format!(
+        "Far from similar trials: {} trial(s)",
+        count(found)
+    )];
     for outlier in farthest {
         let Outlier {
             run,
@@ -197,7 +202,7 @@ fn outliers(report: &FleetReport) -> Vec<Block> {
             alike,
         } = outlier;
         lines.push(format!(
-            "{run}: {} where {trials} have {} ({}…{})",
+            "{run}: {}, while {trials} similar trials have {} ({}…{})",
             change(*ratio),
             change(*p50),
             change(*p25),
@@ -207,7 +212,7 @@ fn outliers(report: &FleetReport) -> Vec<Block> {
     }
     match found.saturating_sub(farthest.len() as u64) {
         0 => {}
-        rest => lines.push(format!("and {} less far away", count(rest))),
+        rest => lines.push(format!("and {} more, less far away", count(rest))),
     }
     blocks.extend(lines.into_iter().map(|line| Block::text(line).on(TERMINAL)));
     blocks
@@ -257,13 +262,14 @@ fn regressions(report: &FleetReport) -> Vec<Block> {
     let regressions = &report.regressions;
     let mut blocks = vec![
         Block::gap(),
-        Block::heading(3, "Slower with a version").on(PAGE),
+        Block::heading(3, "Slower in a newer version").on(PAGE),
     ];
     if regressions.is_empty() {
         blocks.push(Block::text(NONE_SLOWER));
         return blocks;
     }
-    let note = "The 95 % intervals of both medians do not touch, and these differ by 0.02 or more.";
+    let note = "The 95 % intervals of both medians do not overlap, and the medians differ by 0.02 \
+                or more.";
     let columns = [
         "cipher, system",
         "workload",
@@ -277,7 +283,7 @@ fn regressions(report: &FleetReport) -> Vec<Block> {
     let rows = regressions.iter().map(regression).collect();
     blocks.push(Block::note(note).on(PAGE));
     blocks.push(Block::table(Table::plain(columns.map(Column::word).into(), rows)).on(PAGE));
-    let mut lines = vec![format!("Slower with a version: {}", regressions.len())];
+    let mut lines = vec![format!("Slower in a newer version: {}", regressions.len())];
     for regression in regressions {
         lines.push(format!(
             "{} → {}: {} → {} ({} and {} trials)",
@@ -314,26 +320,29 @@ fn regression(regression: &Regression) -> Row {
 const WORDS: [(&str, &str); 6] = [
     (
         "Against plain",
-        "The encrypted rate divided by the plain one on the same host, less one: −10 % is slower by a tenth. To 0.1 %.",
+        "The encrypted rate divided by the plain rate on the same host, minus one: −10 % is slower \
+         by a tenth. Rounded to 0.1 %.",
     ),
     (
         "Trial",
-        "One system under one workload on one host, all its repetitions.",
+        "All repetitions of one system under one workload on one host.",
     ),
     (
-        "Alike",
+        "Similar",
         "Trials of the same tier, system, cipher, key, workload and file system, on the same model of processor and device.",
     ),
     (
         "Far",
-        "Outside the quartiles of at least eight alike, by more than three times their distance and by more than 0.02.",
+        "Outside the quartiles of at least eight similar trials, by more than three times the \
+         interquartile range and by more than 0.02.",
     ),
     (
         "p5, p25, p75, p95",
-        "So many of a hundred trials are as slow as that, or slower.",
+        "Percentiles: at p5, five of a hundred trials are as slow as that value, or slower.",
     ),
     (
         "Groups",
-        "Trials of a CPU, a device or a kernel mix workloads and ciphers as they were measured: compare groups that ran the same plan.",
+        "A group of one CPU, device or kernel mixes all workloads and ciphers that ran there. \
+         Compare only groups that ran the same plan.",
     ),
 ];

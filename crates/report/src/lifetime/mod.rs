@@ -181,8 +181,8 @@ impl Lifetime {
             return String::new();
         };
         format!(
-            "Blocking TRIM on a drive filled at first writes {:.1} times as much to the flash as passing it; \
-             what is left unpartitioned brings that down to {:.1}.",
+            "Blocking TRIM on a drive filled at first writes {:.1} times as much to the flash as \
+             passing it. With an unpartitioned part, it writes {:.1} times as much.",
             filled / passed,
             spared / passed
         )

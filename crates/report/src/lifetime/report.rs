@@ -29,8 +29,8 @@ pub(super) fn document(record: &Lifetime) -> Document {
         head.push(Block::lead(&verdict).on(PAGE));
     }
     head.push(Block::meta(format!(
-        "Simulated drive {device} · {written} a day into a file system that is {full} full · {} of the writes \
-         within files · looked at for {} · seed {seed}",
+        "Simulated drive {device} · {written} a day into a file system that is {full} full · {} of \
+         the writes within files · observed for {} · seed {seed}",
         figure::share(Some(record.overwrites)),
         time(*years)
     ))
@@ -49,13 +49,14 @@ pub(super) fn document(record: &Lifetime) -> Document {
     let sections = [
         section(
             &format!("How long it lasts, at {written} a day"),
-            "Until every block has had the erases that the preset gives it. Twice as much a day wears it out in half the time.",
+            "The time until every block has had the erases that the preset allows. Twice as much \
+             written a day wears it out in half the time.",
             bars(record),
             vec![outcome(record)],
         ),
         section(
             "Write amplification over time",
-            "Flash writes for each write of the host. What changes, changes early.",
+            "Flash writes for each write of the host. Most of the change comes early.",
             series("Write amplification over time", record, amplification),
             over_time(record, |moment| {
                 format!("{:.2}", moment.write_amplification)
@@ -63,20 +64,22 @@ pub(super) fn document(record: &Lifetime) -> Document {
         ),
         section(
             "Throughput over time, MB/s",
-            "What the drive can write forever at that time: its chips also copy what cleaning moves.",
+            "The rate that the drive can sustain at that time. Its chips also copy the pages that \
+             cleaning moves.",
             series("Throughput over time", record, rate),
             over_time(record, |moment| figure::number(moment.write_mb_s)),
         ),
         section(
             "Erases of the blocks",
-            "How many blocks had how many erases when nothing changed any more, or the years were over. \
-             Wear levelling keeps the spread as it is while the average goes on.",
+            "How many blocks had how many erases when nothing changed any more, or when the years \
+             were over. Wear levelling keeps the spread constant while the average grows.",
             erases(record),
             vec![wear(record)],
         ),
         section(
-            "What the drive tells without the key",
-            "The drive from its start to its end: what is filled is noise, what is empty is visibly unused.",
+            "What the drive reveals without the key",
+            "The drive from its start to its end. Filled parts look like noise; empty parts are \
+             visibly unused.",
             maps(record),
             vec![
                 leaks(record).on(PAGE),
@@ -150,8 +153,8 @@ fn by_setup(record: &Lifetime, columns: Vec<Column>, cells: impl Fn(&Life) -> Ve
 
 fn outcome(record: &Lifetime) -> Block {
     let columns = vec![
-        Column::number("flash writes for a write").short("flash writes"),
-        Column::number("can write forever").short("can write"),
+        Column::number("write amplification").short("flash writes"),
+        Column::number("sustained rate").short("can write"),
         Column::number("lasts"),
         Column::number("TB written by then").on(PAGE),
         Column::word("seen without the key").on(TERMINAL),
@@ -305,7 +308,7 @@ const PARTS: usize = 4;
 
 fn leaks(record: &Lifetime) -> Block {
     let parts = (1..=PARTS).map(|part| Column::number(format!("noise in quarter {part}")));
-    let columns = [Column::word("sees"), Column::number("is right about")];
+    let columns = [Column::word("sees"), Column::number("judged correctly")];
     by_setup(record, columns.into_iter().chain(parts).collect(), |life| {
         let mut cells = vec![Cell::word(seen(life.leak.as_ref()))];
         if let Some(leak) = &life.leak {
@@ -359,26 +362,30 @@ fn shades(leak: &Leak) -> String {
 const WORDS: [(&str, &str); 6] = [
     (
         "TRIM passed, TRIM blocked",
-        "Whether the drive is told which of its pages hold nothing any more. A drive keeps copying the blocks of which it isn't told.",
+        "Whether the host tells the drive which pages are free again. Otherwise the drive keeps \
+         copying those pages.",
     ),
     (
         "Filled with noise",
-        "The whole volume was written once as it was made, as TrueCrypt formats: the drive believes that every page is in use.",
+        "The whole volume was written once at creation, as TrueCrypt formats it. The drive then \
+         treats every page as in use.",
     ),
     (
         "Left unpartitioned",
         "That part of the drive is never written, so cleaning has more room.",
     ),
     (
-        "Flash writes for a write",
-        "Write amplification: what the drive writes to its flash for each page of the host.",
+        "Write amplification",
+        "The number of pages that the drive writes to its flash for each page of the host.",
     ),
     (
-        "Is right about",
-        "Of how much of the drive an observer, who takes noise for data and the rest for unused, is right.",
+        "Judged correctly",
+        "The share of the drive that an observer judges correctly by taking noise for data and the \
+         rest for unused space.",
     ),
     (
         "A simulated drive",
-        "is a model with a preset's numbers and the habits of no firmware in particular: compare the setups, and take no year for a promise.",
+        "is a model with a preset's numbers and no particular firmware. Compare the setups with \
+         each other; the years are not a prediction.",
     ),
 ];

@@ -248,7 +248,7 @@ fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) ->
     let all_are_noticed = candidates.iter().all(|other| other.setup.is_noticed());
     match limit {
         Limit::Disk if candidates.len() > 1 => {
-            format!("Your disk is slower than any of these ciphers: choose {name}.")
+            format!("Each of these ciphers is faster than your disk: choose {name}.")
         }
         Limit::Disk | Limit::Chosen => {
             format!("Choose {name}: it keeps up with your disk, and costs {cost}.")
@@ -261,7 +261,8 @@ fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) ->
             },
         ),
         Limit::Open => format!(
-            "Choose {name}, which costs {cost}. Whether it keeps up with your disk was not to be told."
+            "Choose {name}, which costs {cost}. The measurement could not decide whether it keeps \
+             up with your disk."
         ),
     }
 }
@@ -270,8 +271,8 @@ fn notes(run: &Run, chosen: &Candidate<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     if run.noise.verdict == NoiseVerdict::Noisy {
         notes.push(
-            "This machine is noisy: plain differs from itself, and the intervals above are that wide. \
-             Ask again when it has nothing else to do."
+            "This machine is noisy: plain differs from itself, so the intervals above are wide. \
+             Try again when the machine is idle."
                 .to_owned(),
         );
     }

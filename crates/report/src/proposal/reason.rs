@@ -158,7 +158,7 @@ fn cipher(
             .filter(|other| !std::ptr::eq(*other, chosen))
     };
     if others().next().is_none() {
-        return format!("It is the one that was asked for, and encrypts{rate}.");
+        return format!("You asked for this cipher; it encrypts{rate}.");
     }
     // Whoever stands before it in the order of preference, or else costs most.
     let preferred = candidates
@@ -170,7 +170,8 @@ fn cipher(
     };
     match (limit, preferred.or_else(|| others().min_by(by_cost))) {
         (Limit::Disk, _) | (_, None) => format!(
-            "No cipher costs more than 5 % of any workload here, so speed decides nothing, and of these it is studied and in use the most; it encrypts{rate}."
+            "No cipher costs more than 5 % in any workload here; this one is the most studied and \
+             most used, and encrypts{rate}."
         ),
         (_, Some(other)) => format!(
             "It encrypts{rate} and costs {}; {} costs {}.",
@@ -195,13 +196,15 @@ fn mode_name(cipher: &str) -> &'static str {
 fn mode(cipher: &str) -> String {
     match mode_name(cipher) {
         "Adiantum" | "HCTR2" => {
-            "The whole sector is one block. A change of one bit changes all of it, so that it cannot be seen which 16 bytes differ from before."
+            "The whole sector is one block, so an observer can't see which 16 bytes of it have \
+             changed."
         }
         "XTS" => {
-            "Every 16 bytes have a tweak of their own, so all are encrypted side by side; CBC has to write them one after the other, and shows where a change begins."
+            "Each 16-byte block has its own tweak, so blocks are encrypted in parallel; CBC must \
+             chain them, and shows where a change begins."
         }
-        "CBC" => "It was asked for; XTS encrypts blocks side by side, and CBC cannot.",
-        _ => "It was asked for.",
+        "CBC" => "You asked for it; XTS encrypts blocks in parallel, and CBC cannot.",
+        _ => "You asked for it.",
     }
     .to_owned()
 }
@@ -209,18 +212,20 @@ fn mode(cipher: &str) -> String {
 fn key_size(machine: &Machine, chosen: &Candidate<'_>) -> String {
     match (other_key(machine, chosen), mode_name(chosen.cipher)) {
         (Some((other, percent)), _) => format!(
-            "Two keys of 256 bits keep their distance to every search; {} bits would be {}, and no faster on a disk that waits for itself.",
+            "Two keys of 256 bits are far beyond any search; {} bits would be {}, but no faster if \
+             the disk is the limit.",
             other.key_bits,
             in_memory(percent)
         ),
         (None, "XTS") if chosen.key_bits == 512 => {
-            "Two keys, of 256 bits each: one encrypts, one makes the tweaks.".to_owned()
+            "There are two keys of 256 bits each: one encrypts, the other makes the tweaks."
+                .to_owned()
         }
         (None, "XTS") => format!(
-            "Two keys, of {} bits each: one encrypts, one makes the tweaks.",
+            "There are two keys of {} bits each: one encrypts, the other makes the tweaks.",
             chosen.key_bits / 2
         ),
-        (None, _) => "It is the size of the cipher's key, with all of its bits.".to_owned(),
+        (None, _) => "It is the full size of the cipher's key.".to_owned(),
     }
 }
 
@@ -229,26 +234,35 @@ fn sector_size(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> Stri
         format!("; {} bytes are {}", other.sector_bytes, in_memory(percent))
     });
     match (setup.format, machine.physical_block, setup.sector_size) {
-        (Format::Luks1, ..) => format!("LUKS1 has no others{other}."),
+        (Format::Luks1, ..) => format!("LUKS1 has no other sector size{other}."),
         (_, Some(physical), size) if physical >= u64::from(size) => format!(
-            "The disk writes {physical} bytes whole, so a power cut leaves no sector half new{other}."
+            "The disk writes {physical} bytes atomically, so a power cut leaves no sector half \
+             written{other}."
         ),
         (_, Some(physical), _) => format!(
-            "It was asked for; the disk writes {physical} bytes whole, so a power cut can leave a sector half new, which reads as noise{other}."
+            "You asked for it; the disk writes {physical} bytes atomically, so a power cut can \
+             leave a sector half written, which reads as noise{other}."
         ),
         (_, None, 512) => format!(
-            "How much the disk writes whole is not known, and every disk writes 512 bytes{other}."
+            "The size that the disk writes atomically is not known, and every disk writes at least \
+             512 bytes{other}."
         ),
         (_, None, _) => format!(
-            "It was asked for; how much the disk writes whole is not known, and a sector that a power cut leaves half new reads as noise{other}."
+            "You asked for it; the size that the disk writes atomically is not known, and a \
+             half-written sector reads as noise{other}."
         ),
     }
 }
 
 fn key_derivation(setup: &Setup) -> String {
     match setup.format {
-        Format::Luks1 => "LUKS1 has no Argon2: a guess costs as much time as your unlock, and hardly any memory.",
-        Format::Luks2 => "A guess costs as much time and memory as your unlock, and memory is what those who guess by the thousand have least of.",
+        Format::Luks1 => {
+            "LUKS1 has no Argon2: a guess takes as much time as your unlock, and hardly any memory."
+        }
+        Format::Luks2 => {
+            "A guess takes as much time and memory as your unlock, and memory limits how many \
+             guesses run in parallel."
+        }
     }
     .to_owned()
 }
@@ -257,14 +271,15 @@ fn trim(machine: &Machine, setup: &Setup) -> String {
     let [blocked, passed] = machine.amplification;
     match (setup.allow_discards, machine.flash, machine.discards) {
         (true, ..) => format!(
-            "The drive writes {passed:.1} bytes for each of yours if it hears what is free at 80 % in use, and {blocked:.1} if not; who has the disk sees which blocks are free."
+            "At 80 % in use, the drive writes {passed:.1} bytes for each of yours with TRIM and \
+             {blocked:.1} without it; the disk shows which blocks are free."
         ),
         (false, Some(false), _) => {
             "A hard disk gains nothing by it, and free blocks stay hidden.".to_owned()
         }
-        (false, _, Some(false)) => "The disk takes no discards.".to_owned(),
+        (false, _, Some(false)) => "The disk does not support discards.".to_owned(),
         (false, _, _) => {
-            "It is not known whether the disk takes discards, and free blocks stay hidden."
+            "It is not known whether the disk supports discards, and free blocks stay hidden."
                 .to_owned()
         }
     }
@@ -278,14 +293,15 @@ fn why_flags(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String
     match (setup.flags.is_empty(), machine.flash) {
         (false, _) => {
             format!(
-                "{time}, which is less than waking a worker (about 15 µs) on a disk that does not make you wait."
+                "{time}, which is less than waking a worker (about 15 µs), and the disk is fast \
+                 enough for that to matter."
             )
         }
         (true, Some(true)) => {
             format!("{time}, and dm-crypt's workers spread that over the cores.")
         }
         (true, _) => {
-            "The disk's own time is far longer than a worker's wake-up, so they change nothing."
+            "The disk takes far longer than waking a worker does, so the flags change nothing."
                 .to_owned()
         }
     }
@@ -293,9 +309,10 @@ fn why_flags(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String
 
 fn format_reason(setup: &Setup) -> String {
     match setup.format {
-        Format::Luks1 => "It was asked for: old boot loaders read nothing else.",
+        Format::Luks1 => "You asked for it; old boot loaders read no other format.",
         Format::Luks2 => {
-            "It has Argon2, larger sectors, a second copy of its header, and keeps flags with the volume."
+            "It has Argon2, larger sectors and a second copy of its header, and it stores flags \
+             with the volume."
         }
     }
     .to_owned()
@@ -356,7 +373,7 @@ pub(super) fn alternatives(
         (false, Some(false)) => {}
         (false, _) => add(
             "TRIM passed".to_owned(),
-            "shows which blocks are free; spares a drive that takes it".to_owned(),
+            "shows which blocks are free; reduces wear if the drive supports it".to_owned(),
         ),
     }
     match setup.format {

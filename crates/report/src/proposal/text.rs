@@ -21,7 +21,7 @@ pub fn text(proposal: &Proposal, run: &Run, check: &str, style: &Style) -> Strin
     }
     body.push(Block::heading(
         3,
-        "What it costs: of the plain rate, and what the rounds lay between",
+        "What it costs: share of the plain rate, with the range of all rounds",
     ));
     body.push(Block::list(proposal.expected.iter().map(|expected| {
         let cost = reason::cost(expected.ratio);

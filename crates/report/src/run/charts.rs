@@ -29,7 +29,8 @@ pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(most) = crowded {
         blocks.push(Block::note(format!(
-            "Of the up to {most} systems of a workload, pictures show the {SYSTEMS} fastest and plain; the tables have all."
+            "A workload has up to {most} systems. Pictures show plain and the {SYSTEMS} fastest; \
+             the tables show all."
         )));
     }
     blocks.push(Block::heading(3, heading));
@@ -45,7 +46,7 @@ pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {
     let costs = costs(&shown).map(|chart| {
         vec![
             Block::heading(3, "Cost against plain"),
-            Block::note("The grey band is how much plain differs from itself (A/A)."),
+            Block::note("The grey band shows how much plain differs from itself (A/A)."),
             Block::chart(chart),
         ]
     });
@@ -115,8 +116,8 @@ fn rates(group: &Group<'_>) -> Chart {
 }
 
 /// How bars are read.
-pub(crate) const WHISKERS: &str = "A bar a system; the whisker is the 95 % interval of the median, \
-    or the range of fewer than six values.";
+pub(crate) const WHISKERS: &str = "One bar per system; the whisker is the 95 % interval of the \
+                                   median, or the range of fewer than six values.";
 
 /// What encryption costs in every workload; nothing when no cell was compared
 /// with plain.
@@ -158,8 +159,8 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
         foot: "encrypted ÷ plain; left of 1 is slower",
         blocks,
     };
-    let about = "A dot a system with its 95 % interval; left of 1 is slower than plain. \
-                 The grey band is how much plain differs from itself.";
+    let about = "One dot per system with its 95 % interval; left of 1 is slower than plain. The \
+                 grey band shows how much plain differs from itself.";
     let label = "Throughput of encrypted systems divided by plain";
     (!dots.blocks.is_empty()).then(|| Chart::new(label, about, Plot::Dots(dots)))
 }
@@ -209,7 +210,7 @@ fn ledger(groups: &[Group<'_>]) -> Option<Chart> {
         blocks: blocks.filter(|(_, bars)| !bars.is_empty()).collect(),
         whole: Some(1.0),
     };
-    let about = "A bar a system, divided into shares of the driving threads' time.";
+    let about = "One bar per system, divided into shares of the driving threads' time.";
     (!bars.blocks.is_empty()).then(|| Chart::new("Where the time went", about, Plot::Bars(bars)))
 }
 
@@ -270,7 +271,8 @@ fn latencies(group: &Group<'_>) -> Option<Chart> {
     let high = points().fold(0.0, |high: f64, (_, us)| high.max(*us)) * 1.15;
     let last = points().fold(2.0, |last: f64, (at, _)| last.max(*at));
     let percentiles = NAMED.map(|named| (stretched(named), format!("p{named}")));
-    let about = "A curve a system over the percentiles of its requests; each further nine has the same room.";
+    let about = "One curve per system over the percentiles of its requests. Each further nine \
+                 takes the same width.";
     let plot = Plot::Curves(Curves {
         x: Axis::linear(0.0, last, 1, |_| String::new()).named(percentiles),
         y: Axis::logarithmic(low, high, figure::round_duration),

@@ -28,8 +28,8 @@ pub enum FuseError {
         /// Why.
         source: io::Error,
     },
-    /// `allow_other` is disabled for users.
-    #[error("allow_other is disabled for users (set user_allow_other in /etc/fuse.conf)")]
+    /// Users may not let root get at their mounts here.
+    #[error("allow_other is disabled for users")]
     OwnerOnly,
     /// Somebody still uses what is mounted.
     #[error("{} is in use", path.display())]
@@ -46,7 +46,7 @@ pub enum FuseError {
         source: io::Error,
     },
     /// What answers the kernel has ended before the unmount.
-    #[error("the server of a file cannot go on")]
+    #[error("the FUSE server cannot continue")]
     Failed(#[source] io::Error),
 }
 
@@ -55,15 +55,18 @@ impl FuseError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Mount { .. } => {
-                "Check that /dev/fuse is there and open to you, the place is yours, and fusermount3 (package fuse3) is installed."
+                "Check that /dev/fuse exists and is open to you, that you own the mount point, and \
+                 that fusermount3 (package fuse3) is installed."
             }
             Self::OwnerOnly => {
-                "Ask the administrator for a line user_allow_other in /etc/fuse.conf, or mount it as root."
+                "Ask the administrator to add the line user_allow_other to /etc/fuse.conf, or \
+                 mount it as root."
             }
-            Self::Busy { .. } => "Close what is open there, and try again.",
-            Self::Unmount { .. } => "Check that it is mounted, and that it is yours.",
+            Self::Busy { .. } => "Close the files that are open there, and try again.",
+            Self::Unmount { .. } => "Check that it is mounted and that you mounted it.",
             Self::Failed(_) => {
-                "Unmount what is left and start it again. Check what was written last."
+                "Unmount what is left and start the server again. Check the data that was written \
+                 last."
             }
         }
     }

@@ -201,11 +201,7 @@ impl Answering<'_> {
             _ => 0,
         };
         if request.flags & !(allowed | flag::FUA) != 0 {
-            return self.fail(
-                request,
-                errno::EINVAL,
-                "the request has a flag that is unknown",
-            );
+            return self.fail(request, errno::EINVAL, "the request has an unknown flag");
         }
         let done = match request.command {
             command::READ => return self.read(request),
@@ -213,7 +209,7 @@ impl Answering<'_> {
             command::FLUSH => self.lane.flush(),
             command::TRIM if export.discards() => self.lane.trim(range),
             command::TRIM if export.access() == Access::Write => {
-                return self.fail(request, errno::ENOTSUP, "discards are not passed on");
+                return self.fail(request, errno::ENOTSUP, "discards are not supported");
             }
             command::TRIM => Err(BlockError::ReadOnly),
             command::CACHE => self.cache(range),
@@ -293,7 +289,7 @@ impl Answering<'_> {
         }
         let size = self.connection.export().size();
         if offset.checked_add(left as u64).is_none_or(|end| end > size) {
-            return self.fail(request, errno::EINVAL, "the read ends behind the export");
+            return self.fail(request, errno::EINVAL, "the read ends beyond the export");
         }
         let structured = self.structured();
         if left == 0 {
@@ -373,9 +369,9 @@ impl Answering<'_> {
             .is_none_or(|end| end > export.size());
         let mut refusal = None;
         if request.flags & !flag::FUA != 0 {
-            refusal = Some((errno::EINVAL, "the request has a flag that is unknown"));
+            refusal = Some((errno::EINVAL, "the request has an unknown flag"));
         } else if behind && done.is_ok() {
-            refusal = Some((errno::ENOSPC, "the write ends behind the export"));
+            refusal = Some((errno::ENOSPC, "the write ends beyond the export"));
         }
         let block = u64::from(export.geometry().logical_block);
         while left > 0 {
@@ -418,7 +414,7 @@ impl Answering<'_> {
     fn status(&mut self, request: &Request) -> io::Result<()> {
         let range = ByteRange::new(request.offset, u64::from(request.length));
         if !self.connection.agreed.allocation || range.length == 0 {
-            return self.fail(request, errno::EINVAL, "no context was chosen for this");
+            return self.fail(request, errno::EINVAL, "no metadata context was chosen");
         }
         let extents = match self.connection.export().extents(range) {
             Ok(extents) => extents,

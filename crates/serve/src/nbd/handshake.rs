@@ -160,10 +160,12 @@ impl Talk<'_> {
                 return Ok(Some(Outcome::Ended));
             }
             option::STARTTLS => match self.tls {
-                Tls::Off => self.reply(kind, reply::ERR_POLICY, b"there is no TLS here")?,
-                Tls::On => self.reply(kind, reply::ERR_INVALID, b"this is TLS")?,
+                Tls::Off => self.reply(kind, reply::ERR_POLICY, b"this server has no TLS")?,
+                Tls::On => {
+                    self.reply(kind, reply::ERR_INVALID, b"the connection already uses TLS")?
+                }
                 _ if !data.is_empty() => {
-                    self.reply(kind, reply::ERR_INVALID, b"this option carries nothing")?;
+                    self.reply(kind, reply::ERR_INVALID, b"this option must not carry data")?;
                 }
                 Tls::Offered | Tls::Required => {
                     self.reply(kind, reply::ACK, &[])?;
@@ -173,7 +175,7 @@ impl Talk<'_> {
             // It has no other way to be refused.
             option::EXPORT_NAME if self.tls == Tls::Required => return Ok(Some(Outcome::Ended)),
             _ if self.tls == Tls::Required => {
-                self.reply(kind, reply::ERR_TLS_REQD, b"only with TLS")?;
+                self.reply(kind, reply::ERR_TLS_REQD, b"this server requires TLS")?;
             }
             option::EXPORT_NAME => return self.export_name(data).map(Some),
             option::LIST if data.is_empty() => {
@@ -190,7 +192,7 @@ impl Talk<'_> {
                 self.reply(kind, reply::ACK, &[])?;
             }
             option::LIST | option::STRUCTURED_REPLY => {
-                self.reply(kind, reply::ERR_INVALID, b"this option carries nothing")?;
+                self.reply(kind, reply::ERR_INVALID, b"this option must not carry data")?;
             }
             option::INFO | option::GO => return self.info(kind, data),
             option::LIST_META_CONTEXT | option::SET_META_CONTEXT => self.context(kind, data)?,
@@ -224,7 +226,11 @@ impl Talk<'_> {
             return Ok(None);
         };
         let Some(named) = self.find(name) else {
-            self.reply(kind, reply::ERR_UNKNOWN, b"there is no export of this name")?;
+            self.reply(
+                kind,
+                reply::ERR_UNKNOWN,
+                b"there is no export with this name",
+            )?;
             return Ok(None);
         };
         let mut export = info::EXPORT.to_be_bytes().to_vec();
@@ -268,7 +274,7 @@ impl Talk<'_> {
             self.allocation = None;
         }
         if !self.structured {
-            let why = b"structured replies come first";
+            let why = b"negotiate structured replies first";
             return self.reply(kind, reply::ERR_INVALID, why);
         }
         let Some((name, queries)) =
@@ -277,7 +283,7 @@ impl Talk<'_> {
             return self.reply(kind, reply::ERR_INVALID, b"the option is malformed");
         };
         let Some(named) = self.find(name) else {
-            let why = b"there is no export of this name";
+            let why = b"there is no export with this name";
             return self.reply(kind, reply::ERR_UNKNOWN, why);
         };
         let listing = kind == option::LIST_META_CONTEXT;

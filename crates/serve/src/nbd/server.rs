@@ -51,7 +51,7 @@ pub enum ServeError {
         path: PathBuf,
     },
     /// Something else is there.
-    #[error("{} exists already and isn't a socket", path.display())]
+    #[error("{} already exists and isn't a socket", path.display())]
     NoSocket {
         /// What is there.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum ServeError {
         text: std::ffi::OsString,
     },
     /// The listening socket failed.
-    #[error("the server cannot go on")]
+    #[error("the server cannot continue")]
     Failed(#[source] io::Error),
 }
 
@@ -79,13 +79,15 @@ impl ServeError {
     /// What the user can do about it.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::InUse { .. } => "Choose another socket, or end the other server.",
-            Self::NoSocket { .. } => "Choose a path where nothing is.",
-            Self::Listen { .. } => "Check the path or the address, and who may use it.",
+            Self::InUse { .. } => "Choose another socket, or stop the other server.",
+            Self::NoSocket { .. } => "Choose a path that does not exist yet.",
+            Self::Listen { .. } => "Check the path or the address, and that you may use it.",
             Self::Place { .. } => {
                 "Give a path such as ./disk.sock, or an address such as localhost:10809."
             }
-            Self::Failed(_) => "Start it again; see the kernel log (dmesg) if it fails again.",
+            Self::Failed(_) => {
+                "Start the server again. If it fails again, look into the kernel log (dmesg)."
+            }
         }
     }
 }

@@ -56,7 +56,7 @@ pub enum TlsError {
         source: rustls::Error,
     },
     /// The name that a server should have is no name.
-    #[error("{name} is neither the name of a host nor an address")]
+    #[error("{name} is neither a host name nor an address")]
     Name {
         /// What was given.
         name: String,
@@ -68,12 +68,13 @@ impl TlsError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Read { .. } | Self::Content { .. } => {
-                "The directory has to hold ca-cert.pem, and server-cert.pem with server-key.pem or client-cert.pem with client-key.pem."
+                "The directory must hold ca-cert.pem. A server also needs server-cert.pem and \
+                 server-key.pem; a client needs client-cert.pem and client-key.pem."
             }
             Self::Certificates { .. } => {
                 "Check that the key belongs to the certificate (openssl x509 -text)."
             }
-            Self::Name { .. } => "Name the host as its certificate does.",
+            Self::Name { .. } => "Use the host name that is in the certificate.",
         }
     }
 }

@@ -73,7 +73,7 @@ pub enum UblkError {
         source: io::Error,
     },
     /// Queues or depth are none, or too many.
-    #[error("{queues} queues of depth {depth} cannot be had")]
+    #[error("{queues} queues of depth {depth} are not possible")]
     Shape {
         /// Queues asked for.
         queues: u16,
@@ -90,7 +90,8 @@ impl UblkError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoDriver => {
-                "Load it (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or FUSE."
+                "Load the driver (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or \
+                 FUSE."
             }
             Self::Open { .. } => "Run as root, or serve over NBD or FUSE.",
             Self::TooOld => "Use Linux 6.5 or later, or serve over NBD or FUSE.",
@@ -98,7 +99,7 @@ impl UblkError {
                 "Allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile), or choose fewer queues."
             }
             Self::Refused { .. } => "Look into the kernel log (dmesg), or serve over NBD or FUSE.",
-            Self::Shape { .. } => "Choose 1 to 64 queues, and a depth of 1 to 4096.",
+            Self::Shape { .. } => "Choose 1 to 64 queues and a depth of 1 to 4096.",
             Self::Device(error) => error.remedy(),
         }
     }
@@ -145,7 +146,7 @@ pub fn forget(path: &Path) -> Result<(), UblkError> {
     disk.control
         .command(layout::GET_INFORMATION, &argument, &mut information, 64)
         .map_err(|source| UblkError::Refused {
-            command: "tell of the device",
+            command: "describe the device",
             source,
         })?;
     if layout::is_dead(&information) {
@@ -426,7 +427,7 @@ mod tests {
         );
         assert_eq!(
             error.remedy(),
-            "Load it (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or FUSE."
+            "Load the driver (modprobe ublk_drv; Linux 6.5 or later), or serve over NBD or FUSE."
         );
     }
 

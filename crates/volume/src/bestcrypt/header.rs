@@ -145,7 +145,7 @@ impl Header {
             return Err(damaged(Damage::number(
                 "iterations",
                 0_u64,
-                "must be 1 at least",
+                "must be at least 1",
             )));
         }
         if fields.le32(128) != 240 {

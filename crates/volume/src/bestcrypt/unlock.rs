@@ -61,7 +61,7 @@ impl Header {
             .filter(|slot| slot.kind == KeyslotKind::Passphrase)
             .peekable();
         if slots.peek().is_none() {
-            return Err(unsupported("no keyslot that a passphrase opens"));
+            return Err(unsupported("no keyslot with a passphrase"));
         }
         let slot_key = pkcs12::derive(self.hash, text, &self.salt, self.iterations, key_bytes);
         for slot in slots {
@@ -125,7 +125,7 @@ impl Header {
     ) -> Result<Mapping, VolumeError> {
         if self.mode != Mode::Xts {
             return Err(unsupported(format!(
-                "data in {}, which are not published",
+                "data in {}, an unpublished format",
                 self.mode
             )));
         }
@@ -148,6 +148,6 @@ impl Header {
                 return Ok(mapping());
             }
         }
-        Err(unsupported("sectors whose numbering is not published"))
+        Err(unsupported("an unpublished sector numbering"))
     }
 }

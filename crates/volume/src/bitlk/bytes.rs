@@ -107,7 +107,7 @@ impl Sealed {
             None => Err(Damage::Length {
                 field: "sealed key".into(),
                 bytes: body.len(),
-                rule: "must have 28 at least".into(),
+                rule: "must have at least 28".into(),
             }),
         }
     }

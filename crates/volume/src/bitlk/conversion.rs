@@ -64,10 +64,10 @@ impl ConversionState {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Decrypted => "decrypted",
-            Self::Interrupted => "encryption or decryption was cut off in the middle of a step",
+            Self::Interrupted => "encryption or decryption was interrupted in the middle of a step",
             Self::Paused => "encryption or decryption is paused",
             Self::Encrypted => "encrypted",
-            Self::UnderWay => "encryption or decryption has not ended",
+            Self::UnderWay => "encryption or decryption has not finished",
             Self::Other(_) => "unknown",
         }
     }
@@ -207,7 +207,7 @@ impl OnWrite {
         let chunk_bytes = u64::from(fields.le32(20));
         let log_bytes = u64::from(fields.le32(24));
         if !chunk_bytes.is_power_of_two() || chunk_bytes < 4096 {
-            let rule = "must be a power of two from 4096 on";
+            let rule = "must be a power of two and at least 4096";
             return Err(damaged(Damage::number("chunk size", chunk_bytes, rule)));
         }
         let mut own: Vec<_> = at.map(|at| ByteRange::new(at, head.len() as u64)).to_vec();
@@ -224,7 +224,7 @@ impl OnWrite {
         for pair in regions.windows(2) {
             let (end, next) = (pair[0].range.end(), pair[1].range.offset);
             if end != Some(next) {
-                let rule = "must begin where the region before it ends";
+                let rule = "must begin at the end of the region before it";
                 return Err(damaged(Damage::number("region offset", next, rule)));
             }
         }
@@ -322,7 +322,7 @@ impl Bitmap {
         let region = ByteRange::new(fields.le64(20), fields.le64(28));
         let chunks = region.length.div_ceil(chunk_bytes);
         if region.end().is_none() || chunks.div_ceil(8) > size {
-            let rule = "must be as large as its bitmap can tell of";
+            let rule = "must be the size that its bitmap covers";
             return Err(damaged(Damage::number("region size", region.length, rule)));
         }
         let records = records.map(|at| record(&bytes, at, chunks));
@@ -375,11 +375,11 @@ fn read_head(device: &dyn BlockDevice, at: u64) -> Result<Zeroizing<Vec<u8>>, Vo
     let fields = Fields(&start);
     let (head_bytes, size) = (fields.le16(8), fields.le16(10));
     if usize::from(head_bytes) != HEAD_BYTES || size < head_bytes {
-        let rule = format!("must be {HEAD_BYTES}, and not behind {size}");
+        let rule = format!("must be {HEAD_BYTES}, and not beyond {size}");
         return Err(damaged(Damage::number("head size", head_bytes, rule)));
     }
     let head = exactly(device, at, size.into(), "head")?;
-    check_sum(&head, 36, "what tells of the bitmaps")?;
+    check_sum(&head, 36, "the description of the bitmaps")?;
     Ok(head)
 }
 

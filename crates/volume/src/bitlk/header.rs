@@ -115,7 +115,7 @@ impl fmt::Display for CopyState {
             Self::Good => f.write_str("good"),
             Self::Damaged(damage) => write!(f, "damaged: {damage}"),
             Self::Unreadable => f.write_str("it cannot be read"),
-            Self::Unknown => f.write_str("not found, because only the first tells where"),
+            Self::Unknown => f.write_str("not found, because only the first copy says where it is"),
         }
     }
 }

@@ -101,11 +101,12 @@ impl ProtectorKind {
     /// What opens it, a sentence.
     pub const fn opened_by(self) -> &'static str {
         match self {
-            Self::ClearKey => "Nothing is needed: protection is suspended.",
+            Self::ClearKey => "No key is needed: protection is suspended.",
             Self::Tpm { .. } => {
-                "The computer that made it. Run `manage-bde -protectors -get` there to print the recovery password."
+                "The computer that made it. Run `manage-bde -protectors -get` there to print the \
+                 recovery password."
             }
-            Self::StartupKey => "The file that ends in .BEK and has this identifier.",
+            Self::StartupKey => "The startup key file (.BEK) with this identifier.",
             Self::RecoveryPassword => {
                 "The 48 digits that were printed or saved in an account under this identifier."
             }
@@ -123,7 +124,7 @@ impl Protector {
             return Err(Damage::Length {
                 field: "volume master key".into(),
                 bytes: body.len(),
-                rule: format!("must have {HEAD_BYTES} at least").into(),
+                rule: format!("must have at least {HEAD_BYTES}").into(),
             });
         }
         let fields = Fields(body);

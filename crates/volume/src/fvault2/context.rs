@@ -95,7 +95,7 @@ fn user(dict: Node, wrapped: Node) -> Result<User, VolumeError> {
         return Err(damaged(Damage::Length {
             field: name.into(),
             bytes: bytes.len(),
-            rule: format!("must have {BYTES} at least").into(),
+            rule: format!("must have at least {BYTES}").into(),
         }));
     }
     let fields = Fields(&bytes);

@@ -145,7 +145,7 @@ fn list(block: &[u8], at: usize) -> Result<Option<&str>, VolumeError> {
     let text = text.split(|&byte| byte == 0).next().unwrap_or_default();
     match std::str::from_utf8(text) {
         Ok(text) if text.trim_start().starts_with('<') => Ok(Some(text)),
-        _ => Err(unsupported("a property list that is compressed")),
+        _ => Err(unsupported("a compressed property list")),
     }
 }
 
@@ -181,7 +181,7 @@ fn extents(block: &[u8], unit: u64) -> Result<Vec<Extent>, VolumeError> {
     let count = Fields(block).le32(HEAD_BYTES) as usize;
     let entries = block[HEAD_BYTES + 8..].chunks_exact(EXTENT_BYTES);
     if count > entries.len() {
-        let rule = format!("must be {} at most", entries.len());
+        let rule = format!("must be at most {}", entries.len());
         return Err(damaged(Damage::number("extents", count as u64, rule)));
     }
     let extent = |entry: &[u8]| {

@@ -101,7 +101,7 @@ impl Header {
             .filter(|status| *status != "Complete")
         {
             return Err(unsupported(format!(
-                "an encryption that has not ended ({})",
+                "an encryption that has not finished ({})",
                 crate::damage::printable(status)
             )));
         }

@@ -181,7 +181,7 @@ impl Superblock {
         for (flag, feature) in [
             (HAS_JOURNAL_MAC, "a journal with integrity"),
             (IS_RECALCULATING, "tags that are still being calculated"),
-            (HAS_DIRTY_BITMAP, "a bitmap of what has no tags"),
+            (HAS_DIRTY_BITMAP, "a bitmap of sectors without tags"),
             (
                 HAS_INLINE_TAGS,
                 "tags in the metadata of the drive's sectors",

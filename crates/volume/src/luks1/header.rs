@@ -227,7 +227,7 @@ impl Header {
             return Err(damaged(Damage::number(
                 "mk-digest-iter",
                 0_u64,
-                "must be 1 at least",
+                "must be at least 1",
             )));
         }
         let areas: Vec<_> = self.areas().collect();
@@ -298,7 +298,7 @@ fn keyslots(header: &Fields) -> [Keyslot; KEYSLOTS] {
         let stripes = header.be32(at + 44);
         let unusable = match state {
             DISABLED => None,
-            ACTIVE if iterations == 0 => number("iterations", 0, "must be 1 at least"),
+            ACTIVE if iterations == 0 => number("iterations", 0, "must be at least 1"),
             ACTIVE if !(1..=MOST_STRIPES).contains(&stripes) => {
                 number("stripes", stripes, "must be 1 to 16384")
             }

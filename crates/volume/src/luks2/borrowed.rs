@@ -248,7 +248,7 @@ fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
 fn too_little() -> VolumeError {
     VolumeError::Unsupported {
         format: crate::Format::Luks2,
-        feature: "a reencryption that says too little of itself".into(),
+        feature: "a reencryption with an incomplete description".into(),
     }
 }
 

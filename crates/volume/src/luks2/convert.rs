@@ -49,7 +49,7 @@ impl Header {
         if *behind == LUKSMETA {
             return Err(VolumeError::Unsupported {
                 format: Format::Luks1,
-                feature: "metadata of luksmeta behind its keyslots".into(),
+                feature: "luksmeta metadata after its keyslots".into(),
             });
         }
         old.move_material(device, ByteRange::new(start, length))?;
@@ -83,7 +83,9 @@ fn check(old: &luks1::Header) -> Result<(), VolumeError> {
     let lacks = |what: String| VolumeError::Lacks {
         format: Format::Luks2,
         what: what.into(),
-        possible: "Make a LUKS2 volume, and copy with `volume export` and `volume import`.".into(),
+        possible:
+            "Make a LUKS2 volume, and copy the data with `volume export` and `volume import`."
+                .into(),
     };
     if old.spec.algorithms() == [Algorithm::Null] {
         return Err(lacks("key material that is not encrypted".to_owned()));

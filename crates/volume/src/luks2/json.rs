@@ -26,7 +26,7 @@ pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
         expected,
     };
     let end = area.iter().position(|&byte| byte == 0);
-    let end = end.ok_or_else(|| kind("a text that ends with a zero byte"))?;
+    let end = end.ok_or_else(|| kind("text that ends with a zero byte"))?;
     let (text, behind) = area.split_at(end);
     let values = Cell::new(0);
     let hidden = numbers::hide(text);
@@ -44,7 +44,9 @@ pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
     };
     match text.starts_with(b"{") && behind.iter().all(|&byte| byte == 0) {
         true => Ok(object),
-        false => Err(kind("an object with nothing before it and zeros behind it")),
+        false => Err(kind(
+            "an object with nothing before it and only zeros after it",
+        )),
     }
 }
 
@@ -167,7 +169,7 @@ impl<'de> Visitor<'de> for Bounded<'_> {
             let value = from.next_value_seed(within)?;
             if object.contains_key(&name) {
                 let name = printable(&name);
-                return Err(A::Error::custom(format!("`{name}` stands there twice")));
+                return Err(A::Error::custom(format!("`{name}` occurs twice")));
             }
             object.insert(name, value);
         }
@@ -223,7 +225,11 @@ impl<'a> Node<'a> {
     /// So many members here, which are too many or too few.
     pub(super) fn refuse_members(&self, members: usize) -> Damage {
         let field = format!("the number of members of {}", self.path);
-        Damage::number(field, members as u64, "cryptsetup knows others")
+        Damage::number(
+            field,
+            members as u64,
+            "is not a number that cryptsetup supports",
+        )
     }
 
     /// A text here that is not known.
@@ -261,7 +267,7 @@ impl<'a> Node<'a> {
                 Some(number) => Ok((number, Self { value, path })),
                 None => Err(Damage::Kind {
                     field: path.into(),
-                    expected: "named by a number that is possible there",
+                    expected: "named by a valid number",
                 }),
             }
         };
@@ -290,7 +296,7 @@ impl<'a> Node<'a> {
     /// The text here, which must have a character at least.
     pub(super) fn some_text(&self) -> Result<&'a str, Damage> {
         match self.text()? {
-            "" => Err(self.kind("a text of one character at least")),
+            "" => Err(self.kind("text of at least one character")),
             text => Ok(text),
         }
     }
@@ -323,7 +329,7 @@ impl<'a> Node<'a> {
     /// The number here, which is written as a text, as those of 64 bits are.
     pub(super) fn big_number(&self) -> Result<u64, Damage> {
         let number = self.value.as_str().and_then(digits);
-        number.ok_or_else(|| self.kind("a number of 64 bits in quotes"))
+        number.ok_or_else(|| self.kind("a 64-bit number in quotes"))
     }
 
     /// The number here that names a keyslot or a segment.
@@ -331,7 +337,7 @@ impl<'a> Node<'a> {
         let number = self.big_number()?;
         match u32::try_from(number) {
             Ok(number) if self.text()? == number.to_string() => Ok(number),
-            _ => Err(self.refuse(number, "isn't a possible number")),
+            _ => Err(self.refuse(number, "is not a valid number")),
         }
     }
 

@@ -284,7 +284,7 @@ impl Metadata {
         let behind = self.segments.iter().skip(used.len());
         for (number, segment) in behind {
             if !segment.is_backup() {
-                let rule = "a segment in use stands behind one of a reencryption";
+                let rule = "a segment in use comes after a segment of a reencryption";
                 return Err(Damage::number("segments", *number, rule));
             }
         }
@@ -319,7 +319,11 @@ impl Metadata {
             ] {
                 if let Some(&stray) = listed.iter().find(|listed| !known.contains(listed)) {
                     let field = format!("digests.{number}.{name}");
-                    return Err(Damage::number(field, stray, "there is none of that number"));
+                    return Err(Damage::number(
+                        field,
+                        stray,
+                        "there is none with that number",
+                    ));
                 }
             }
         }
@@ -537,7 +541,7 @@ fn salt(node: &Node) -> Result<Vec<u8>, Damage> {
     let salt = node.bytes()?;
     match salt.len() {
         0..=MOST_SALT_BYTES => Ok(salt),
-        bytes => Err(node.refuse_length(bytes, format!("must be {MOST_SALT_BYTES} at most"))),
+        bytes => Err(node.refuse_length(bytes, format!("must be at most {MOST_SALT_BYTES}"))),
     }
 }
 

@@ -517,7 +517,8 @@ impl Header {
                 (None, ALONE) => {}
                 (None, UNBOUND) => {
                     return Err(VolumeError::FormerReencryption {
-                        program: "cryptsetup 2.4 or newer: run `cryptsetup repair`, and then this again",
+                        program: "cryptsetup 2.4 or newer: run `cryptsetup repair`, then run this \
+                                  command again",
                     });
                 }
                 (None, FORMER) => {

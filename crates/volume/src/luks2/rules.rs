@@ -151,7 +151,7 @@ fn reencryption(node: &Node) -> Result<(), Damage> {
             let size = area.get("sector_size")?;
             let bytes = size.number()?;
             if bytes < 512 || !bytes.is_power_of_two() {
-                return Err(size.refuse(bytes.into(), "must be a power of two from 512 on"));
+                return Err(size.refuse(bytes.into(), "must be a power of two and at least 512"));
             }
         }
         "datashift" | "datashift-journal" => {
@@ -272,7 +272,7 @@ fn online(keyslots: &Node, segments: &[(u32, Node)], required: &[&str]) -> Resul
         if !(same_kind(segment, last)? || (!moving && same_kind(segment, first)?)) {
             return Err(Damage::Kind {
                 field: segment.path().into(),
-                expected: "as the segments of before or after the reencryption",
+                expected: "as the segments before or after the reencryption",
             });
         }
     }

@@ -119,7 +119,7 @@ impl Header {
             return Err(lacks("integrity tags"));
         }
         if *iv_tweak != 0 || segment.size != SegmentSize::Dynamic {
-            return Err(lacks("data of a fixed size, or with other IV numbers"));
+            return Err(lacks("data of a fixed size or with an IV offset"));
         }
         if !segment.offset.is_multiple_of(SECTOR) || segment.offset / SECTOR > u32::MAX.into() {
             return Err(lacks(format!("data from byte {} on", segment.offset)));
@@ -223,8 +223,8 @@ fn lacks(what: impl Into<Box<str>>) -> VolumeError {
     VolumeError::Lacks {
         format: Format::Luks1,
         what: what.into(),
-        possible: "Nothing was changed. Make a LUKS1 volume, and copy with `cryptmark volume \
-                   export` and `cryptmark volume import`."
+        possible: "Nothing was changed. Make a LUKS1 volume, and copy the data with `cryptmark \
+                   volume export` and `cryptmark volume import`."
             .into(),
     }
 }

@@ -133,7 +133,7 @@ fn fido2(token: &Value, details: &mut Map<String, Value>) -> String {
         (
             "fido2-uv-required",
             "verification",
-            "a fingerprint or the like",
+            "a fingerprint or another local check",
         ),
     ] {
         if let Some(required) = token[member].as_bool() {

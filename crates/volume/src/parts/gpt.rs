@@ -35,7 +35,7 @@ pub(super) fn read(
             Some(table) => Some(table),
             None => table(device, sector, last)?.inspect(|_| {
                 remarks.push(
-                    "the partition table at the start is damaged; its copy at the end was read"
+                    "the partition table at the start is damaged, so its copy at the end was used"
                         .to_owned(),
                 );
             }),
@@ -49,8 +49,8 @@ pub(super) fn read(
     };
     if signature(512)? || signature(4096)? {
         remarks.push(
-            "both copies of the partition table (GPT) are damaged: `gdisk` may mend them, on a \
-             copy of the disk"
+            "both copies of the partition table (GPT) are damaged: try to repair them with \
+             `gdisk`, on a copy of the disk"
                 .to_owned(),
         );
     }

@@ -61,8 +61,8 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Division>, VolumeE
         }
     }
     division.remark(match damaged {
-        true => "its LVM metadata are damaged: `vgcfgrestore` may mend them, on a copy",
-        false => "the metadata of its LVM volume group are on another disk",
+        true => "its LVM metadata is damaged: try to repair it with `vgcfgrestore`, on a copy",
+        false => "the metadata of its LVM volume group is on another disk",
     });
     Ok(Some(division))
 }
@@ -127,7 +127,7 @@ impl Division {
     /// The volumes of the group on the physical volume with the UUID `own`.
     fn take(&mut self, text: &Section, own: &[u8], device: &dyn BlockDevice) {
         let Some((name, group)) = text.sections().next() else {
-            return self.remark("its LVM metadata name no volume group");
+            return self.remark("its LVM metadata names no volume group");
         };
         let is_own = |(_, volume): &(&str, &Section)| {
             let digits = volume.text("id").unwrap_or_default().bytes();
@@ -136,7 +136,7 @@ impl Division {
         let physical = group.section("physical_volumes");
         let own = physical.and_then(|volumes| volumes.sections().find(is_own));
         let Some((own, physical)) = own else {
-            return self.remark("its LVM volume group does not know this disk");
+            return self.remark("its LVM volume group does not include this disk");
         };
         let disk = Disk {
             name: own,
@@ -163,11 +163,11 @@ impl Division {
                 origins.any(|origin| origin == logical).then_some(())
             });
             if snapshot.is_some() {
-                let reason = "a snapshot of it would change".to_owned();
+                let reason = "writing would change a snapshot of it".to_owned();
                 obstacle = obstacle.or(Some(Obstacle::ReadOnly(reason)));
             }
             if !volume.lists("status", "WRITE") {
-                let reason = "LVM has it read-only".to_owned();
+                let reason = "LVM marks it as read-only".to_owned();
                 obstacle = obstacle.or(Some(Obstacle::ReadOnly(reason)));
             }
             self.parts.push(Part {
@@ -201,23 +201,23 @@ impl Disk<'_> {
             .map(|(_, segment)| (segment.number("start_extent"), segment))
             .collect();
         segments.sort_by_key(|(start, _)| *start);
-        let damaged = || "its LVM metadata make no sense".to_owned();
+        let damaged = || "its LVM metadata is inconsistent".to_owned();
         let (mut ranges, mut next) = (Vec::new(), 0);
         for (start, segment) in segments {
             let kind = segment.text("type").unwrap_or_default();
             let count = segment.number("extent_count").ok_or_else(damaged)?;
             if kind != "striped" {
                 return Err(format!(
-                    "it is of LVM's type `{}`, and only linear ones can be read",
+                    "it is an LVM volume of type `{}`, and only linear volumes can be read",
                     kind.escape_debug()
                 ));
             }
             let stripes = segment.list("stripes");
             let [Value::Text(disk), Value::Number(first)] = stripes else {
-                return Err("its data are in stripes on several disks".to_owned());
+                return Err("its data is striped across several disks".to_owned());
             };
             if disk != self.name {
-                return Err("a part of it is on another disk".to_owned());
+                return Err("part of it is on another disk".to_owned());
             }
             if start != Some(next) {
                 return Err(damaged());

@@ -80,7 +80,7 @@ pub struct Parts {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartError {
     /// There are no parts.
-    #[error("there is no partition table, and nothing of LVM or RAID")]
+    #[error("there is no partition table, no LVM and no RAID")]
     NoParts,
     /// None has that name.
     #[error("there is no partition `{wanted}`: there {}", known(.names))]
@@ -287,7 +287,7 @@ fn partition(name: String, kind: Kind, range: Option<ByteRange>, device: &dyn Bl
         Some(range) if range.offset < size => (
             Vec::new(),
             Some(Obstacle::Unusable(format!(
-                "it ends {} bytes behind the end: the image is cut off",
+                "it ends {} bytes beyond the end of the image: the image is cut off",
                 range
                     .offset
                     .saturating_add(range.length)

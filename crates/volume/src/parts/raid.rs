@@ -67,7 +67,7 @@ fn version_1(device: &dyn BlockDevice, place: u64) -> Result<Option<Division>, V
     let obstacle = if !is_active {
         unusable("this disk is a spare of its RAID, or has failed")
     } else if fields.le32(8) & BEING_REBUILT != 0 {
-        unusable("this disk of its RAID was being rebuilt, and has a part of the data")
+        unusable("this disk of its RAID was being rebuilt, and has only part of the data")
     } else {
         of_level(fields.le32(72), fields.le32(92))
     };
@@ -133,7 +133,7 @@ fn of_level(level: u32, disks: u32) -> Option<Obstacle> {
             "it is one of {disks} disks of a mirror, and the others would differ from it"
         ))),
         (level, _) => Some(Obstacle::Unusable(format!(
-            "one disk of a RAID of level {level} has a part of the data only"
+            "one disk of a RAID of level {level} has only part of the data"
         ))),
     }
 }
@@ -152,7 +152,7 @@ fn data(
 ) -> Division {
     let obstacle = match range {
         Some(_) => obstacle,
-        None => unusable("its data are not all on this disk: the image is cut off"),
+        None => unusable("not all of its data is on this disk: the image is cut off"),
     };
     let usable = !matches!(obstacle, Some(Obstacle::Unusable(_)));
     let mut text: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();

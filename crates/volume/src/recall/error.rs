@@ -14,10 +14,10 @@ pub enum RecallError {
     #[error("a volume key is not a passphrase or a key file")]
     VolumeKey,
     /// The pattern is no text.
-    #[error("the pattern is not text of one line in UTF-8")]
+    #[error("the pattern is not one line of UTF-8 text")]
     NotText,
     /// A key file that is not text has no keys of a keyboard.
-    #[error("the key file is not text, so no keyboard has typed it")]
+    #[error("the key file is not text, so it was not typed on a keyboard")]
     NotTyped,
     /// A backslash stands before something else than `?`, `[`, `]` and another backslash.
     #[error("character {at} of the pattern is a backslash before an ordinary character")]
@@ -52,7 +52,7 @@ pub enum RecallError {
         typed_on: Layout,
     },
     /// There are more candidates than may be tried.
-    #[error("there are {} candidates, and the most is 2^40", told(*.0))]
+    #[error("there are {} candidates, and the maximum is 2^40", told(*.0))]
     Many(u128),
     /// The characters beyond ASCII combine in too many ways.
     #[error("the pattern has too many places for characters beyond ASCII")]
@@ -75,16 +75,17 @@ impl RecallError {
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::Unchecked(_) => {
-                "Open it with one passphrase or key file after the other, and look at what it holds."
+                "Open it with each passphrase or key file in turn, and look at what it holds."
             }
             Self::VolumeKey => "Give a passphrase, or a key file with --key-file.",
             Self::NotText => "Type the pattern, or save the file as UTF-8.",
-            Self::NotTyped => "Leave out --typed-on and --meant.",
-            Self::Escape { .. } => "Write two backslashes for one.",
+            Self::NotTyped => "Omit --typed-on and --meant.",
+            Self::Escape { .. } => "Write two backslashes for one backslash.",
             Self::Unclosed { .. } => "Close it with ], or write \\[ for a bracket.",
-            Self::Set { .. } => "Write it as in [abc] or [a-c]; \\[ is a bracket.",
+            Self::Set { .. } => "Write a set as [abc] or [a-c]. For a bracket, write \\[.",
             Self::NoKey { .. } => {
-                "Check both layouts; --meant is the one that types the passphrase as you give it."
+                "Check both layouts. --meant is the layout that types the passphrase as you give \
+                 it."
             }
             Self::Many(_) => {
                 "Give more of the passphrase, or fewer --characters, or a smaller range of PIMs."

@@ -56,13 +56,13 @@ pub enum UnknownSet {
     #[error("the set is empty")]
     Empty,
     /// A range begins behind its end.
-    #[error("a range goes from the first character to the last, as in a-z")]
+    #[error("a range must go from the first character to the last, as in a-z")]
     Range,
     /// There are too many.
     #[error("the set has more than {MOST_CHARACTERS} characters")]
     Many,
     /// A backslash stands at its end.
-    #[error("a backslash stands before another character")]
+    #[error("a backslash comes before an ordinary character")]
     Escape,
 }
 

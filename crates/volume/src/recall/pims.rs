@@ -11,7 +11,7 @@ pub struct Pims {
 
 /// A text that is no range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("give a whole number, or a range from the smaller to the larger as in 400..600")]
+#[error("give a whole number, or a range from smaller to larger such as 400..600")]
 pub struct UnknownPims;
 
 impl Pims {

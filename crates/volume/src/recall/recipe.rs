@@ -143,7 +143,7 @@ impl fmt::Display for Change {
             Self::Composed => "with composed characters (Unicode NFC)",
             Self::Decomposed => "with decomposed characters (Unicode NFD)",
             Self::Latin1 => "in Latin-1",
-            Self::NoLineEnd => "without the line end that it was given with",
+            Self::NoLineEnd => "without its line end",
             Self::LineFeed => "with a line feed at its end",
             Self::ReturnAndLineFeed => "with a carriage return and a line feed at its end",
         })

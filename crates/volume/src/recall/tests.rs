@@ -102,7 +102,7 @@ fn line_ends_of_files() {
         .collect();
     assert_eq!(ends, [&b"\0\x01key\r\n"[..], b"\0\x01key", b"\0\x01key\n"]);
     let said = all(&known(&secret))[1].1.clone();
-    assert_eq!(said, "without the line end that it was given with");
+    assert_eq!(said, "without its line end");
     let ends = all(&known(&file(b"\r")));
     assert_eq!(ends.len(), 4);
     let of_key = Secret::VolumeKey(Key::from_slice(b"key"));

@@ -94,7 +94,7 @@ impl Creation {
         {
             return Err(VolumeError::Unsupported {
                 format: outer.header.family.format(),
-                feature: "a header that leaves no place for a hidden one".into(),
+                feature: "a header that leaves no room for a hidden volume".into(),
             });
         }
         let sector_size = self.sector_size(device)?;
@@ -151,7 +151,7 @@ impl Creation {
             .ok_or_else(|| VolumeError::Lacks {
                 format: self.family.format(),
                 what: "XTS with a cipher of 64-bit blocks".into(),
-                possible: "Choose a cipher that is not older than AES.".into(),
+                possible: "Choose a cipher with 128-bit blocks, such as AES.".into(),
             })
     }
 

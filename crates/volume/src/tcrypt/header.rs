@@ -82,7 +82,7 @@ impl Header {
             Family::VeraCrypt => FIRST_WITH_CHECKSUM,
         };
         if !(oldest..=NEWEST_VERSION).contains(&version) {
-            let rule = format!("{oldest} to {NEWEST_VERSION} are known");
+            let rule = format!("{oldest} to {NEWEST_VERSION} are supported");
             return Err(Damage::number("header version", version, rule));
         }
         if version >= FIRST_WITH_CHECKSUM && fields.be32(CRC_AT) != crc32(&decrypted[..CRC_AT]) {
@@ -158,7 +158,7 @@ impl Header {
         if !sector_size.is_power_of_two()
             || !(UNIT as u32..=MOST_SECTOR_BYTES).contains(&sector_size)
         {
-            let rule = "512, 1024, 2048 and 4096 are possible";
+            let rule = "must be 512, 1024, 2048 or 4096";
             return Err(Damage::number("sector size", sector_size, rule));
         }
         let since_3 = [
@@ -187,7 +187,7 @@ impl Header {
             (_, false) => ("the headers", HEADERS_BYTES),
         };
         if self.volume_size == 0 {
-            return Err(Damage::number("volume size", 0_u64, "must be 512 at least"));
+            return Err(Damage::number("volume size", 0_u64, "must be at least 512"));
         }
         if self.start() < least {
             return Err(Damage::Overlap {
@@ -201,7 +201,7 @@ impl Header {
     fn check_hidden(&self) -> Result<(), Damage> {
         let size = self.hidden_size;
         if size == 0 {
-            let rule = "must be 512 at least in the header of a hidden volume";
+            let rule = "must be at least 512 in the header of a hidden volume";
             return Err(Damage::number("hidden volume size", size, rule));
         }
         if !self.has_old_layout() && size != self.volume_size {
@@ -256,7 +256,7 @@ impl Header {
             return Err(VolumeError::Unsupported {
                 format: self.family.format(),
                 feature: format!(
-                    "encryption in place, which has reached {} of {length} bytes",
+                    "an unfinished encryption in place, at {} of {length} bytes",
                     self.encrypted_bytes
                 )
                 .into(),

@@ -46,7 +46,7 @@ impl Keyfiles {
             return Err(VolumeError::SecretLength {
                 what: "key file",
                 got: 0,
-                rule: "1 is the least".into(),
+                rule: "the minimum is 1".into(),
             });
         }
         mix(&mut self.short, content);
@@ -67,7 +67,7 @@ impl Keyfiles {
             return Err(VolumeError::SecretLength {
                 what: "passphrase",
                 got: passphrase.len() as u64,
-                rule: format!("{longest} is the most in {}", family.format().title()).into(),
+                rule: format!("{longest} is the maximum in {}", family.format().title()).into(),
             });
         }
         if self.count == 0 {

@@ -104,7 +104,7 @@ pub(super) fn specs_of(
         return Err(VolumeError::Lacks {
             format: family.format(),
             what: format!("cipher {}", name(algorithms)).into(),
-            possible: format!("Choose one of {}.", names.join(", ")).into(),
+            possible: format!("Use one of: {}.", names.join(", ")).into(),
         });
     }
     Ok(fit)

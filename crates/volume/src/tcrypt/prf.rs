@@ -113,7 +113,7 @@ pub(super) fn checked_pim(
         Family::TrueCrypt if pim != 0 => Err(VolumeError::Lacks {
             format: Format::Tcrypt,
             what: "PIM".into(),
-            possible: "Omit the PIM, or say --type veracrypt.".into(),
+            possible: "Omit the PIM, or give --type veracrypt.".into(),
         }),
         _ if pim > most => Err(VolumeError::Pim { pim, most }),
         _ => Ok(pim),
@@ -157,7 +157,7 @@ fn lacks_prf(family: Family, prf: Prf) -> VolumeError {
     VolumeError::Lacks {
         format: family.format(),
         what: format!("key derivation with {prf}").into(),
-        possible: format!("Choose one of {}.", names.join(", ")).into(),
+        possible: format!("Use one of: {}.", names.join(", ")).into(),
     }
 }
 

@@ -186,11 +186,13 @@ impl Unlocked {
         // What could not be opened, half encrypted perhaps, does not grow.
         self.mapping(device)?;
         if self.place != Place::Normal {
-            return Err(self.unsupported("growth from a copy, or of a hidden volume"));
+            return Err(
+                self.unsupported("growth from a backup header, or growth of a hidden volume")
+            );
         }
         match self.header.data_offset {
             HEADERS_BYTES => Ok(()),
-            offset => Err(self.unsupported(format!("growth of data that begin at byte {offset}"))),
+            offset => Err(self.unsupported(format!("growth of data that begins at byte {offset}"))),
         }
     }
 

@@ -61,7 +61,7 @@ impl Sealing {
             return Err(VolumeError::SecretLength {
                 what: "passphrase",
                 got: 0,
-                rule: "1 is the least without key files".into(),
+                rule: "the minimum is 1 without key files".into(),
             });
         }
         self.keyfiles.password(family, passphrase.as_bytes())

@@ -144,7 +144,7 @@ pub fn refused_secret(text: &str) -> Expected {
 
 /// The keyslot of the passphrase cannot be tried, and the other one does not open.
 pub fn untried(slot: u32, why: &str) -> Expected {
-    let text = "no keyslot that can be tried opens with this passphrase or key file";
+    let text = "none of the usable keyslots opens with this passphrase or key file";
     let text = format!("{text}; keyslot {slot}: {why}");
     refused_secret(&text)
 }
@@ -152,7 +152,7 @@ pub fn untried(slot: u32, why: &str) -> Expected {
 /// The format has keyslots, and none is left.
 pub fn without_keyslots(format: Format) -> Expected {
     refused_secret(&format!(
-        "this {} volume has no keyslot left that opens its data",
+        "this {} volume has no keyslot left for its data",
         format.title()
     ))
 }
@@ -160,7 +160,7 @@ pub fn without_keyslots(format: Format) -> Expected {
 /// The file ends before the header and its key material do.
 pub fn cut(format: Format, got: usize, needed: usize) -> Expected {
     refused(&format!(
-        "this {} volume is cut off: it needs {needed} bytes, and there are {got}",
+        "this {} volume is cut off: it needs {needed} bytes, and the file or device has {got}",
         format.title()
     ))
 }

@@ -111,7 +111,7 @@ fn texts() -> Vec<Case> {
             "mode_that_the_cipher_has_not",
             CIPHER,
             "cast5",
-            refused("essiv:sha256 is not possible for cast5: 256 bits are no cast5 key"),
+            refused("essiv:sha256 is not possible for cast5: cast5 has no 256-bit key"),
         ),
         text(
             "hash_unknown",
@@ -227,14 +227,15 @@ fn places() -> Vec<Case> {
             "payload_of_a_detached_header",
             PAYLOAD,
             0,
-            refused("the data of this LUKS1 volume would lie upon its own header"),
+            refused("the data of this LUKS1 volume would overlap its own header"),
         ),
         number(
             "payload_at_the_end",
             PAYLOAD,
             sectors(DATA + (64 << 10)),
             refused(
-                "the data area (512 bytes from 1114112) does not fit the device of 1114112 bytes",
+                "the data area (512 bytes from byte 1114112) does not fit into the device of \
+                 1114112 bytes",
             ),
         ),
         number(
@@ -242,7 +243,8 @@ fn places() -> Vec<Case> {
             PAYLOAD,
             u32::MAX,
             refused(
-                "the data area (512 bytes from 2199023255040) does not fit the device of 1114112 bytes",
+                "the data area (512 bytes from byte 2199023255040) does not fit into the device of \
+                 1114112 bytes",
             ),
         ),
         number(
@@ -290,13 +292,17 @@ fn places() -> Vec<Case> {
         luks1(
             "cut_in_the_key_material",
             |bytes| bytes.truncate(8192),
-            refused("this LUKS1 volume is cut off: it needs 133632 bytes, and there are 8192"),
+            refused(
+                "this LUKS1 volume is cut off: it needs 133632 bytes, and the file or device has \
+                 8192",
+            ),
         ),
         luks1(
             "cut_before_the_data",
             |bytes| bytes.truncate(DATA as usize),
             refused(
-                "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes",
+                "the data area (512 bytes from byte 1048576) does not fit into the device of \
+                 1048576 bytes",
             ),
         ),
     ]

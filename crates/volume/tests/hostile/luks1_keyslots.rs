@@ -84,7 +84,10 @@ fn keyslots() -> Vec<Case> {
             "keyslots_all_ones",
             |bytes| bytes[208..592].fill(0xff),
             refused(
-                "none of the keyslots can be tried; keyslot 0: `key-slot-0.active` is 4294967295, and must be 11301363 or 57005; keyslot 1: `key-slot-1.active` is 4294967295, and must be 11301363 or 57005; keyslot 2: `key-slot-2.active` is 4294967295, and must be 11301363 or 57005; and 5 more",
+                "none of the keyslots is usable; keyslot 0: `key-slot-0.active` is 4294967295, and \
+                 must be 11301363 or 57005; keyslot 1: `key-slot-1.active` is 4294967295, and must \
+                 be 11301363 or 57005; keyslot 2: `key-slot-2.active` is 4294967295, and must be \
+                 11301363 or 57005; and 5 more",
             ),
         ),
         luks1(
@@ -109,7 +112,7 @@ fn costs() -> Vec<Case> {
     let bomb = || {
         untried(
             0,
-            "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
+            "the key derivation needs 4294967295 iterations, and the limit is 100000000",
         )
     };
     vec![
@@ -117,7 +120,7 @@ fn costs() -> Vec<Case> {
             "iterations_0",
             slot(0, ITERATIONS),
             0,
-            untried(0, "`key-slot-0.iterations` is 0, and must be 1 at least"),
+            untried(0, "`key-slot-0.iterations` is 0, and must be at least 1"),
         ),
         number(
             "iterations_2_to_the_32",
@@ -137,7 +140,7 @@ fn costs() -> Vec<Case> {
             100_000_001,
             untried(
                 0,
-                "the key derivation asks for 100000001 iterations, and the limit is 100000000",
+                "the key derivation needs 100000001 iterations, and the limit is 100000000",
             ),
         ),
         luks1(
@@ -151,22 +154,20 @@ fn costs() -> Vec<Case> {
                 put(bytes, DIGEST_ITERATIONS, &most);
             },
             refused(
-                "the keyslots ask for 1600000000 iterations in all, and the limit is 1200000000",
+                "all keyslots together need 1600000000 iterations, and the limit is 1200000000",
             ),
         ),
         number(
             "digest_iterations_0",
             DIGEST_ITERATIONS,
             0,
-            bad("`mk-digest-iter` is 0, and must be 1 at least"),
+            bad("`mk-digest-iter` is 0, and must be at least 1"),
         ),
         number(
             "digest_iterations_2_to_the_32",
             DIGEST_ITERATIONS,
             u32::MAX,
-            refused(
-                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
-            ),
+            refused("the key derivation needs 4294967295 iterations, and the limit is 100000000"),
         ),
     ]
 }

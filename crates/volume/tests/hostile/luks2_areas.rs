@@ -105,7 +105,7 @@ fn areas() -> Vec<Case> {
         set(
             "keyslots_size_into_the_data",
             &[("/config/keyslots_size", json!("1019904"))],
-            refused("the data of this LUKS2 volume would lie upon its own header"),
+            refused("the data of this LUKS2 volume would overlap its own header"),
         ),
         set(
             "json_size_0",
@@ -120,7 +120,10 @@ fn areas() -> Vec<Case> {
         luks2(
             "cut_in_the_key_material",
             |v| v.bytes.truncate(100 << 10),
-            refused("this LUKS2 volume is cut off: it needs 294912 bytes, and there are 102400"),
+            refused(
+                "this LUKS2 volume is cut off: it needs 294912 bytes, and the file or device has \
+                 102400",
+            ),
         ),
         luks2(
             "area_of_an_unknown_keyslot_upon_another",
@@ -221,7 +224,7 @@ fn keyslots() -> Vec<Case> {
             "area_cipher_empty",
             "area/encryption",
             json!(""),
-            bad("`keyslots.0.area.encryption` is not a text of one character at least"),
+            bad("`keyslots.0.area.encryption` is not text of at least one character"),
         ),
         one(
             "area_cipher_of_9000_bytes",
@@ -301,7 +304,8 @@ fn keyslots() -> Vec<Case> {
                 v.edit(|json| json["keyslots"]["0"]["priority"] = json!(0));
             },
             refused_secret(
-                "no keyslot that can be tried opens with this passphrase or key file; keyslot 0 is tried only if it is named",
+                "none of the usable keyslots opens with this passphrase or key file; keyslot 0 is \
+                 tried only if it is named",
             ),
         ),
         luks2_for(
@@ -338,7 +342,7 @@ fn keyslots() -> Vec<Case> {
         luks2(
             "keyslot_32",
             |v| v.replace("\"1\":{\"type\":\"luks2\"", "\"32\":{\"type\":\"luks2\""),
-            bad("`digests.0.keyslots` is 1, and there is none of that number"),
+            bad("`digests.0.keyslots` is 1, and there is none with that number"),
         ),
         luks2(
             "keyslot_0_unbound",
@@ -351,7 +355,7 @@ fn keyslots() -> Vec<Case> {
             |v| {
                 v.set("/digests/0/keyslots", json!(["1"]));
             },
-            refused("keyslot 0 is unbound: its key belongs to no data"),
+            refused("keyslot 0 is unbound: its key does not belong to the data"),
         ),
         luks2(
             "keyslot_1_unbound",

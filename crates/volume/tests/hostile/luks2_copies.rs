@@ -87,7 +87,10 @@ pub fn cases() -> Vec<Case> {
         size(
             "header_size_longer_than_the_volume",
             4 << 20,
-            refused("this LUKS2 volume is cut off: it needs 4194304 bytes, and there are 1114112"),
+            refused(
+                "this LUKS2 volume is cut off: it needs 4194304 bytes, and the file or device has \
+                 1114112",
+            ),
         ),
         size(
             "header_size_of_more_than_was_sealed",
@@ -346,7 +349,8 @@ fn survivors() -> Vec<Case> {
             "cut_behind_the_first_copy_and_material",
             |v| v.bytes.truncate(SIZE as usize - (64 << 10)),
             refused(
-                "the data area (512 bytes from 1048576) does not fit the device of 1048576 bytes",
+                "the data area (512 bytes from byte 1048576) does not fit into the device of \
+                 1048576 bytes",
             ),
         ),
     ]

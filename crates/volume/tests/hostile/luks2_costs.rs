@@ -71,13 +71,13 @@ pub fn cases_of_all() -> Vec<Case> {
                 v.set("/digests/0/iterations", json!(100_000_000));
             },
             refused(
-                "the keyslots ask for 2000002000 iterations in all, and the limit is 1200000000",
+                "all keyslots together need 2000002000 iterations, and the limit is 1200000000",
             ),
         ),
         luks2(
             "passes_times_memory_too_many_in_all",
             |v| nine_more(v, &most_of_argon2()),
-            refused("the keyslots fill 2415919104 KiB in all, and the limit is 2147483648"),
+            refused("all keyslots together fill 2415919104 KiB, and the limit is 2147483648"),
         ),
         luks2_for(
             Attempt::OpenSlot(0),
@@ -93,7 +93,7 @@ pub fn cases() -> Vec<Case> {
     let bomb = || {
         untried(
             0,
-            "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
+            "the key derivation needs 4294967295 iterations, and the limit is 100000000",
         )
     };
     vec![
@@ -110,14 +110,17 @@ pub fn cases() -> Vec<Case> {
             json!(100_000_001),
             untried(
                 0,
-                "the key derivation asks for 100000001 iterations, and the limit is 100000000",
+                "the key derivation needs 100000001 iterations, and the limit is 100000000",
             ),
         ),
         pbkdf2(
             "iterations_0",
             0,
             json!(0),
-            untried(0, "the key derivation has 0 iterations, and the least is 1"),
+            untried(
+                0,
+                "the key derivation has 0 iterations, and the minimum is 1",
+            ),
         ),
         pbkdf2(
             "iterations_negative",
@@ -146,14 +149,12 @@ pub fn cases() -> Vec<Case> {
         luks2(
             "digest_iterations_2_to_the_32",
             |v| v.set("/digests/0/iterations", json!(MOST)),
-            refused(
-                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
-            ),
+            refused("the key derivation needs 4294967295 iterations, and the limit is 100000000"),
         ),
         luks2(
             "digest_iterations_0",
             |v| v.set("/digests/0/iterations", json!(0)),
-            refused("the key derivation has 0 iterations, and the least is 1"),
+            refused("the key derivation has 0 iterations, and the minimum is 1"),
         ),
         luks2(
             "iterations_2_to_the_32_in_an_unbound_slot",
@@ -178,7 +179,7 @@ pub fn cases() -> Vec<Case> {
             4,
             untried(
                 0,
-                "the key derivation asks for 4294967295 KiB of memory, and the limit is 4194304",
+                "the key derivation needs 4294967295 KiB of memory, and the limit is 4194304",
             ),
         ),
         argon2(
@@ -188,7 +189,7 @@ pub fn cases() -> Vec<Case> {
             4,
             untried(
                 0,
-                "the key derivation asks for 4194305 KiB of memory, and the limit is 4194304",
+                "the key derivation needs 4194305 KiB of memory, and the limit is 4194304",
             ),
         ),
         argon2(
@@ -198,7 +199,7 @@ pub fn cases() -> Vec<Case> {
             4,
             untried(
                 0,
-                "the key derivation has 0 KiB of memory, and the least is 32",
+                "the key derivation has 0 KiB of memory, and the minimum is 32",
             ),
         ),
         argon2(
@@ -208,7 +209,7 @@ pub fn cases() -> Vec<Case> {
             4,
             untried(
                 0,
-                "the key derivation has 31 KiB of memory, and the least is 32",
+                "the key derivation has 31 KiB of memory, and the minimum is 32",
             ),
         ),
         argon2(
@@ -218,7 +219,8 @@ pub fn cases() -> Vec<Case> {
             1,
             untried(
                 0,
-                "the key derivation fills 4398046510080 KiB in all its passes, and the limit is 268435456",
+                "all passes of the key derivation together fill 4398046510080 KiB, and the limit \
+                 is 268435456",
             ),
         ),
         argon2(
@@ -228,7 +230,8 @@ pub fn cases() -> Vec<Case> {
             4,
             untried(
                 0,
-                "the key derivation fills 272629760 KiB in all its passes, and the limit is 268435456",
+                "all passes of the key derivation together fill 272629760 KiB, and the limit is \
+                 268435456",
             ),
         ),
         argon2(
@@ -236,31 +239,28 @@ pub fn cases() -> Vec<Case> {
             0,
             1024,
             4,
-            untried(0, "the key derivation has 0 passes, and the least is 1"),
+            untried(0, "the key derivation has 0 passes, and the minimum is 1"),
         ),
         argon2(
             "lanes_0",
             4,
             1024,
             0,
-            untried(0, "the key derivation has 0 lanes, and the least is 1"),
+            untried(0, "the key derivation has 0 lanes, and the minimum is 1"),
         ),
         argon2(
             "lanes_5",
             4,
             1024,
             5,
-            untried(0, "the key derivation asks for 5 lanes, and the limit is 4"),
+            untried(0, "the key derivation needs 5 lanes, and the limit is 4"),
         ),
         argon2(
             "lanes_255",
             4,
             1 << 20,
             255,
-            untried(
-                0,
-                "the key derivation asks for 255 lanes, and the limit is 4",
-            ),
+            untried(0, "the key derivation needs 255 lanes, and the limit is 4"),
         ),
         argon2(
             "lanes_2_to_the_32",
@@ -269,7 +269,7 @@ pub fn cases() -> Vec<Case> {
             MOST,
             untried(
                 0,
-                "the key derivation asks for 4294967295 lanes, and the limit is 4",
+                "the key derivation needs 4294967295 lanes, and the limit is 4",
             ),
         ),
         argon2(
@@ -279,7 +279,7 @@ pub fn cases() -> Vec<Case> {
             MOST,
             untried(
                 0,
-                "the key derivation asks for 4294967295 lanes, and the limit is 4",
+                "the key derivation needs 4294967295 lanes, and the limit is 4",
             ),
         ),
         argon2("cheap_and_another_derivation", 1, 32, 4, no_keyslot()),
@@ -316,14 +316,14 @@ pub fn cases() -> Vec<Case> {
         luks2(
             "salt_empty_for_pbkdf2",
             |v| v.set("/keyslots/0/kdf/salt", json!("")),
-            bad("`keyslots.0.kdf.salt` is not a text of one character at least"),
+            bad("`keyslots.0.kdf.salt` is not text of at least one character"),
         ),
         luks2(
             "salt_of_1025_bytes",
             |v| v.set("/keyslots/0/kdf/salt", json!("AAAA".repeat(341) + "AAA=")),
             untried(
                 0,
-                "`keyslots.0.kdf.salt` is 1025 bytes long, and must be 1024 at most",
+                "`keyslots.0.kdf.salt` is 1025 bytes long, and must be at most 1024",
             ),
         ),
         luks2(
@@ -342,7 +342,7 @@ pub fn cases() -> Vec<Case> {
             json!({"type": "argon2id", "time": 1, "memory": 32, "cpus": 1, "salt": "AAAAAAAAAA=="}),
             untried(
                 0,
-                "the key derivation has 7 bytes of salt, and the least is 8",
+                "the key derivation has 7 bytes of salt, and the minimum is 8",
             ),
         ),
     ]

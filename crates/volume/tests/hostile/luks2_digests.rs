@@ -21,19 +21,19 @@ pub fn cases() -> Vec<Case> {
             "digest_of_a_keyslot_that_is_not_there",
             "keyslots",
             json!(["0", "7"]),
-            bad("`digests.0.keyslots` is 7, and there is none of that number"),
+            bad("`digests.0.keyslots` is 7, and there is none with that number"),
         ),
         one(
             "digest_of_a_keyslot_with_a_huge_number",
             "keyslots",
             json!(["4294967296"]),
-            bad("`digests.0.keyslots.0` is 4294967296, and isn't a possible number"),
+            bad("`digests.0.keyslots.0` is 4294967296, and is not a valid number"),
         ),
         one(
             "digest_of_a_segment_that_is_not_there",
             "segments",
             json!(["0", "1"]),
-            bad("`digests.0.segments` is 1, and there is none of that number"),
+            bad("`digests.0.segments` is 1, and there is none with that number"),
         ),
         one(
             "digest_of_no_segment",
@@ -115,7 +115,7 @@ pub fn cases() -> Vec<Case> {
             "digest_salt_of_1025_bytes",
             "salt",
             json!("AAAA".repeat(341) + "AAA="),
-            bad("`digests.0.salt` is 1025 bytes long, and must be 1024 at most"),
+            bad("`digests.0.salt` is 1025 bytes long, and must be at most 1024"),
         ),
         luks2(
             "digest_32",

@@ -73,7 +73,7 @@ pub fn cases() -> Vec<Case> {
         area(
             "json_without_a_zero_behind_it",
             vec![b' '; room],
-            bad("`json` is not a text that ends with a zero byte"),
+            bad("`json` is not text that ends with a zero byte"),
         ),
         area(
             "json_with_a_number_of_9000_digits",
@@ -87,7 +87,8 @@ pub fn cases() -> Vec<Case> {
                 format!("{{\"{key}\":0,\"{key}\":0}}")
             },
             bad(
-                "its metadata is not usable JSON: `kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…` stands there twice at line 1 column 6011",
+                "its metadata is not usable JSON: `kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk…` \
+                 occurs twice at line 1 column 6011",
             ),
         ),
         area(
@@ -114,7 +115,7 @@ pub fn cases() -> Vec<Case> {
                 let text = v.text() + "\0{}";
                 v.set_area(text.as_bytes());
             },
-            bad("`json` is not an object with nothing before it and zeros behind it"),
+            bad("`json` is not an object with nothing before it and only zeros after it"),
         ),
         luks2(
             "json_with_spaces_around_it",
@@ -122,7 +123,7 @@ pub fn cases() -> Vec<Case> {
                 let text = format!(" \n{}\t ", v.text());
                 v.set_area(text.as_bytes());
             },
-            bad("`json` is not an object with nothing before it and zeros behind it"),
+            bad("`json` is not an object with nothing before it and only zeros after it"),
         ),
         replaced(
             "json_with_a_trailing_comma",
@@ -140,29 +141,25 @@ pub fn cases() -> Vec<Case> {
             "keyslots_twice",
             "{\"keyslots\":",
             "{\"keyslots\":{},\"keyslots\":",
-            bad(
-                "its metadata is not usable JSON: `keyslots` stands there twice at line 1 column 628",
-            ),
+            bad("its metadata is not usable JSON: `keyslots` occurs twice at line 1 column 628"),
         ),
         replaced(
             "keyslot_0_twice",
             "{\"keyslots\":{",
             "{\"keyslots\":{\"0\":{},",
-            bad("its metadata is not usable JSON: `0` stands there twice at line 1 column 319"),
+            bad("its metadata is not usable JSON: `0` occurs twice at line 1 column 319"),
         ),
         replaced(
             "member_that_a_terminal_obeys_twice",
             "{\"keyslots\":",
             "{\"\\u001b[2J\":0,\"\\u001b[2J\":0,\"keyslots\":",
-            bad("its metadata is not usable JSON: `·[2J` stands there twice at line 1 column 28"),
+            bad("its metadata is not usable JSON: `·[2J` occurs twice at line 1 column 28"),
         ),
         replaced(
             "offset_twice",
             "\"offset\":\"1048576\"",
             "\"offset\":\"1048576\",\"offset\":\"0\"",
-            bad(
-                "its metadata is not usable JSON: `offset` stands there twice at line 1 column 690",
-            ),
+            bad("its metadata is not usable JSON: `offset` occurs twice at line 1 column 690"),
         ),
         luks2(
             "json_of_200000_values_in_a_header_of_1_mib",

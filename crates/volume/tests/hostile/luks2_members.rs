@@ -97,7 +97,7 @@ fn kinds() -> Vec<Case> {
             "digest_keyslots_numbers",
             "/digests/0/keyslots",
             json!([0]),
-            bad("`digests.0.keyslots.0` is not a number of 64 bits in quotes"),
+            bad("`digests.0.keyslots.0` is not a 64-bit number in quotes"),
         ),
         set(
             "flags_a_text",
@@ -133,32 +133,32 @@ fn kinds() -> Vec<Case> {
             "token_named_by_a_word",
             "/tokens",
             json!({"first": {}}),
-            bad("`tokens.first` is not named by a number that is possible there"),
+            bad("`tokens.first` is not named by a valid number"),
         ),
         set(
             "token_named_so_that_a_terminal_obeys",
             "/tokens",
             json!({"\u{1b}[2J": {}}),
-            bad("`tokens.·[2J` is not named by a number that is possible there"),
+            bad("`tokens.·[2J` is not named by a valid number"),
         ),
         set(
             "token_minus_1",
             "/tokens",
             json!({"-1": {}}),
-            bad("`tokens.-1` is not named by a number that is possible there"),
+            bad("`tokens.-1` is not named by a valid number"),
         ),
         set(
             "token_with_a_leading_zero",
             "/tokens",
             json!({"00": {}}),
-            bad("`tokens.00` is not named by a number that is possible there"),
+            bad("`tokens.00` is not named by a valid number"),
         ),
     ]
 }
 
 fn numbers() -> Vec<Case> {
     let offset = |name: &str, value: Value| {
-        let told = "`segments.0.offset` is not a number of 64 bits in quotes";
+        let told = "`segments.0.offset` is not a 64-bit number in quotes";
         set(name, "/segments/0/offset", value, bad(told))
     };
     let no_integer = || bad("`keyslots.0.af.stripes` is not an integer");

@@ -10,12 +10,12 @@ fn bad(damage: &str) -> Expected {
 
 /// What the digest over the metadata is of was changed by somebody without the keys.
 fn unbound() -> Expected {
-    protected("the header tells of a reencryption that is not bound to the volume's keys")
+    protected("the header describes a reencryption that is not bound to the volume's keys")
 }
 
 /// The digest is right, and the segments that it is not of make no sense.
 fn impossible() -> Expected {
-    protected("the header tells of a reencryption that this program cannot go on with")
+    protected("the header describes a reencryption that this program cannot continue")
 }
 
 /// Keyslot 0 opens the old segment, 1 the new one, and 2 tells of the reencryption. Segment 0 is
@@ -106,25 +106,19 @@ pub fn cases() -> Vec<Case> {
             "reencryption_with_a_cost_bomb_in_the_new_keyslot",
             "/keyslots/1/kdf/iterations",
             json!(u32::MAX),
-            refused(
-                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
-            ),
+            refused("the key derivation needs 4294967295 iterations, and the limit is 100000000"),
         ),
         set(
             "reencryption_with_a_cost_bomb_in_the_new_digest",
             "/digests/1/iterations",
             json!(u32::MAX),
-            refused(
-                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
-            ),
+            refused("the key derivation needs 4294967295 iterations, and the limit is 100000000"),
         ),
         set(
             "reencryption_with_a_cost_bomb_in_its_own_digest",
             "/digests/2/iterations",
             json!(u32::MAX),
-            refused(
-                "the key derivation asks for 4294967295 iterations, and the limit is 100000000",
-            ),
+            refused("the key derivation needs 4294967295 iterations, and the limit is 100000000"),
         ),
         set(
             "reencryption_that_also_requires_something_unknown",
@@ -156,13 +150,17 @@ pub fn cases() -> Vec<Case> {
             "reencryption_that_nothing_binds",
             "/config/requirements/mandatory",
             json!(["online-reencrypt"]),
-            protected("the volume is being reencrypted in a form that is not written any more"),
+            protected(
+                "the volume is being reencrypted in an old form that this version does not write",
+            ),
         ),
         set(
             "reencryption_in_the_former_form",
             "/config/requirements/mandatory",
             json!(["cryptmark-reencrypt-v1"]),
-            protected("the volume is being reencrypted in a form that is not written any more"),
+            protected(
+                "the volume is being reencrypted in an old form that this version does not write",
+            ),
         ),
         set(
             "reencryption_that_is_only_to_be_left_alone",
@@ -174,14 +172,14 @@ pub fn cases() -> Vec<Case> {
             "reencryption_onto_the_header",
             "/segments/2/offset",
             json!("0"),
-            refused("the data of this LUKS2 volume would lie upon its own header"),
+            refused("the data of this LUKS2 volume would overlap its own header"),
         ),
         set(
             "reencryption_to_integrity_tags",
             "/segments/2/integrity",
             json!({ "type": "aead", "journal_encryption": "none", "journal_integrity": "none" }),
             refused(
-                "this LUKS2 volume uses integrity tags, which cannot be reencrypted, which is not supported",
+                "this LUKS2 volume uses reencryption with integrity tags, which is not supported",
             ),
         ),
         set(
@@ -194,7 +192,7 @@ pub fn cases() -> Vec<Case> {
             "reencryption_of_the_header",
             "/segments/0/offset",
             json!("4096"),
-            refused("the data of this LUKS2 volume would lie upon its own header"),
+            refused("the data of this LUKS2 volume would overlap its own header"),
         ),
         set(
             "reencryption_of_another_cipher",
@@ -213,7 +211,8 @@ pub fn cases() -> Vec<Case> {
             "/segments/0/size",
             json!("1099511627776"),
             refused(
-                "the data area (1099511627776 bytes from 1048576) does not fit the device of 1114112 bytes",
+                "the data area (1099511627776 bytes from byte 1048576) does not fit into the \
+                 device of 1114112 bytes",
             ),
         ),
         set(

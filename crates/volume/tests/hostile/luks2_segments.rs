@@ -68,13 +68,13 @@ fn one() -> Vec<Case> {
             "segment_in_the_first_header",
             "offset",
             json!("0"),
-            refused("the data of this LUKS2 volume would lie upon its own header"),
+            refused("the data of this LUKS2 volume would overlap its own header"),
         ),
         set(
             "segment_in_key_material",
             "offset",
             json!("32768"),
-            refused("the data of this LUKS2 volume would lie upon its own header"),
+            refused("the data of this LUKS2 volume would overlap its own header"),
         ),
         set(
             "segment_offset_of_no_sector",
@@ -87,7 +87,8 @@ fn one() -> Vec<Case> {
             "offset",
             json!("1114112"),
             refused(
-                "the data area (512 bytes from 1114112) does not fit the device of 1114112 bytes",
+                "the data area (512 bytes from byte 1114112) does not fit into the device of \
+                 1114112 bytes",
             ),
         ),
         set(
@@ -95,7 +96,8 @@ fn one() -> Vec<Case> {
             "offset",
             json!("1099511627776"),
             refused(
-                "the data area (512 bytes from 1099511627776) does not fit the device of 1114112 bytes",
+                "the data area (512 bytes from byte 1099511627776) does not fit into the device of \
+                 1114112 bytes",
             ),
         ),
         set(
@@ -103,7 +105,8 @@ fn one() -> Vec<Case> {
             "offset",
             json!("18446744073709551104"),
             refused(
-                "the data area (512 bytes from 18446744073709551104) does not fit the device of 1114112 bytes",
+                "the data area (512 bytes from byte 18446744073709551104) does not fit into the \
+                 device of 1114112 bytes",
             ),
         ),
         set(
@@ -123,7 +126,8 @@ fn one() -> Vec<Case> {
             "size",
             json!("1099511627776"),
             refused(
-                "the data area (1099511627776 bytes from 1048576) does not fit the device of 1114112 bytes",
+                "the data area (1099511627776 bytes from byte 1048576) does not fit into the \
+                 device of 1114112 bytes",
             ),
         ),
         set(
@@ -137,14 +141,15 @@ fn one() -> Vec<Case> {
             "size",
             json!("18446744073708503040"),
             refused(
-                "the data area (18446744073708503040 bytes from 1048576) does not fit the device of 1114112 bytes",
+                "the data area (18446744073708503040 bytes from byte 1048576) does not fit into \
+                 the device of 1114112 bytes",
             ),
         ),
         set(
             "segment_size_a_word",
             "size",
             json!("static"),
-            bad("`segments.0.size` is not a number of 64 bits in quotes"),
+            bad("`segments.0.size` is not a 64-bit number in quotes"),
         ),
         set(
             "segment_size_a_number",
@@ -188,13 +193,13 @@ fn one() -> Vec<Case> {
             "iv_tweak_2_to_the_64",
             "iv_tweak",
             json!("18446744073709551616"),
-            bad("`segments.0.iv_tweak` is not a number of 64 bits in quotes"),
+            bad("`segments.0.iv_tweak` is not a 64-bit number in quotes"),
         ),
         set(
             "iv_tweak_negative",
             "iv_tweak",
             json!("-1"),
-            bad("`segments.0.iv_tweak` is not a number of 64 bits in quotes"),
+            bad("`segments.0.iv_tweak` is not a 64-bit number in quotes"),
         ),
         set(
             "cipher_unknown",
@@ -206,7 +211,7 @@ fn one() -> Vec<Case> {
             "cipher_empty",
             "encryption",
             json!(""),
-            bad("`segments.0.encryption` is not a text of one character at least"),
+            bad("`segments.0.encryption` is not text of at least one character"),
         ),
         set(
             "cipher_that_the_key_does_not_fit",
@@ -278,11 +283,11 @@ fn one() -> Vec<Case> {
         ),
         begun(
             "online-reencrypt",
-            "the volume is being reencrypted in a form that is not written any more",
+            "the volume is being reencrypted in an old form that this version does not write",
         ),
         begun(
             "online-reencrypt-v2",
-            "the header tells of a reencryption that this program cannot go on with",
+            "the header describes a reencryption that this program cannot continue",
         ),
         luks2(
             "requirement_opal",

@@ -201,5 +201,5 @@ fn all_of(messages: &mut File) -> String {
 fn last_line(messages: &mut File) -> String {
     let said = all_of(messages);
     let last = said.lines().rfind(|line| !line.trim().is_empty());
-    last.unwrap_or("it said nothing").to_owned()
+    last.unwrap_or("it gave no message").to_owned()
 }

@@ -56,8 +56,8 @@ pub enum Absent {
     /// It may be there, and this program is static: nothing can be loaded into
     /// it.
     #[error(
-        "{library} cannot be loaded into a static program; one that is linked dynamically, as \
-         Debian's package has it, measures it"
+        "{library} cannot be loaded into this static program; use a dynamically linked build, such \
+         as Debian's package"
     )]
     Static {
         /// The library.
@@ -269,7 +269,7 @@ impl Peer {
         match self.library.keyed(wanted) {
             Ok((_, Some(keyed))) => RefCell::new(keyed),
             _ => panic!(
-                "{} gave one handle and refuses another",
+                "{} gave one handle and refused another",
                 self.library.name()
             ),
         }
@@ -284,7 +284,7 @@ impl Peer {
         let sector_bytes = self.layout.size.bytes();
         assert!(
             data.len().is_multiple_of(sector_bytes),
-            "{} bytes are not whole sectors of {sector_bytes}",
+            "{} bytes do not consist of whole sectors of {sector_bytes} bytes",
             data.len()
         );
         let mut keyed = self.handles.get_or(|| self.another()).borrow_mut();

@@ -33,19 +33,19 @@ pub enum ClientError {
         name: String,
     },
     /// TLS was asked for, and the server does not do it.
-    #[error("the NBD server at {address} has no TLS")]
+    #[error("the NBD server at {address} does not support TLS")]
     NoTls {
         /// Where.
         address: Address,
     },
     /// The server wants TLS.
-    #[error("the NBD server at {address} gives nothing without TLS")]
+    #[error("the NBD server at {address} requires TLS")]
     OnlyTls {
         /// Where.
         address: Address,
     },
     /// The server said no.
-    #[error("the NBD server at {address} does not give its export (its reply is {code:#x})")]
+    #[error("the NBD server at {address} refuses its export (its reply is {code:#x})")]
     Refused {
         /// Where.
         address: Address,
@@ -53,10 +53,10 @@ pub enum ClientError {
         code: u32,
     },
     /// The server does not speak the protocol.
-    #[error("the NBD server's {0} is not what the protocol says")]
+    #[error("the NBD server's {0} does not follow the protocol")]
     Protocol(&'static str),
     /// The connection broke.
-    #[error("the connection to the NBD server broke")]
+    #[error("the connection to the NBD server was lost")]
     Io(#[from] io::Error),
     /// After the connection was made anew, the export was another.
     #[error("the NBD server's export was {was}, and is now {is}")]
@@ -67,7 +67,7 @@ pub enum ClientError {
         is: Offer,
     },
     /// The server did not take again what it had acknowledged and not yet made durable.
-    #[error("the NBD server does not take again what it has lost (error {number})")]
+    #[error("the NBD server refuses a repeat of the writes that it lost (error {number})")]
     Replay {
         /// The protocol's number.
         number: u32,
@@ -86,11 +86,14 @@ impl ClientError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Uri { .. } => {
-                "Write nbd+unix:///EXPORT?socket=PATH or nbd://HOST:PORT/EXPORT; nbds+unix and nbds are for TLS."
+                "Write nbd+unix:///EXPORT?socket=PATH or nbd://HOST:PORT/EXPORT. For TLS, use \
+                 nbds+unix or nbds."
             }
-            Self::Connect { .. } => "Check that the server runs, its address, and who may use it.",
-            Self::NoExport { .. } => "Check the export's name; nbdinfo --list tells the names.",
-            Self::Refused { .. } => "See what the server says about it.",
+            Self::Connect { .. } => {
+                "Check the server's address, that the server is running, and that you may use it."
+            }
+            Self::NoExport { .. } => "Check the export's name. `nbdinfo --list` shows the names.",
+            Self::Refused { .. } => "Look for the reason in the server's messages.",
             Self::NoTls { .. } => {
                 "Start the server with TLS, or write nbd or nbd+unix if the connection is private."
             }
@@ -98,12 +101,14 @@ impl ClientError {
                 "Write nbds or nbds+unix, and name the certificates with tls-certificates=DIR."
             }
             Self::Protocol(_) | Self::Io(_) | Self::Replay { .. } => {
-                "See what the server says about it."
+                "Look for the reason in the server's messages."
             }
             Self::Changed { .. } => {
-                "See that the same storage is exported there as before, then open it again."
+                "Make sure that the server exports the same storage as before, then open it again."
             }
-            Self::WithoutTls => "Build it with --features tls, or carry a Unix socket through ssh.",
+            Self::WithoutTls => {
+                "Build it with --features tls, or forward a Unix socket through ssh."
+            }
             #[cfg(feature = "tls")]
             Self::Tls(error) => error.remedy(),
         }

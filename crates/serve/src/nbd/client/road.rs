@@ -82,8 +82,8 @@ impl Offer {
 impl fmt::Display for Offer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let access = match self.has(transmission::READ_ONLY) {
-            true => "to be read",
-            false => "to be written",
+            true => "for reading only",
+            false => "for reading and writing",
         };
         write!(f, "{} bytes {access}", self.size)?;
         for (flag, without) in [

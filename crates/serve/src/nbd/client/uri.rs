@@ -89,7 +89,7 @@ impl Uri {
         };
         let authority = uri.authority().ok_or(refused("it names no host"))?;
         if authority.userinfo().is_some() {
-            return Err(refused("users are for TLS with keys shared before"));
+            return Err(refused("user names are only for TLS with pre-shared keys"));
         }
         if uri.fragment().is_some() {
             return Err(refused("it has a fragment (#)"));
@@ -101,10 +101,14 @@ impl Uri {
             Host::RegName(name) => Some(decoded(name.as_str()).map_err(refused)?),
             Host::Ipv4(address) => Some(address.to_string()),
             Host::Ipv6(address) => Some(address.to_string()),
-            _ => return Err(refused("its address is of no known kind")),
+            _ => {
+                return Err(refused(
+                    "its address is neither a host name nor an IP address",
+                ));
+            }
         };
         let port = authority.port_to_u16();
-        let port = port.map_err(|_| refused("it has no possible port"))?;
+        let port = port.map_err(|_| refused("its port is not valid"))?;
         let address = match (unix, host.clone(), parameters.socket) {
             (true, None, Some(socket)) => {
                 let path = std::path::absolute(socket);
@@ -112,7 +116,9 @@ impl Uri {
             }
             (true, None, None) => return Err(refused("it names no socket (?socket=PATH)")),
             (true, Some(_), _) => {
-                return Err(refused("a socket is on no other host (nbd+unix:///)"));
+                return Err(refused(
+                    "a socket cannot be on another host (write nbd+unix:///)",
+                ));
             }
             (false, _, Some(_)) => return Err(refused("sockets are for nbd+unix and nbds+unix")),
             (false, None, None) => return Err(refused("it names no host")),
@@ -133,7 +139,7 @@ impl Uri {
             }),
             (true, None) => {
                 return Err(refused(
-                    "TLS needs the directory of ca-cert.pem (tls-certificates=DIR)",
+                    "TLS needs the directory with ca-cert.pem (tls-certificates=DIR)",
                 ));
             }
             (false, None) if parameters.hostname.is_none() => None,
@@ -217,17 +223,18 @@ impl Parameters {
                 "tls-certificates" => found.certificates.replace(path).is_some(),
                 "tls-hostname" => found.hostname.replace(decoded(value)?).is_some(),
                 "tls-type" if value == "x509" => false,
-                "tls-type" => return Err("its type of TLS is not x509"),
+                "tls-type" => return Err("its tls-type is not x509"),
                 "tls-verify-peer" if value == "1" => false,
                 "tls-verify-peer" => return Err("servers are always verified"),
                 _ => {
                     return Err(
-                        "a parameter of it is not socket, tls-certificates, tls-hostname or tls-type",
+                        "it has a parameter other than socket, tls-certificates, tls-hostname and \
+                         tls-type",
                     );
                 }
             };
             if again {
-                return Err("a parameter of it is there twice");
+                return Err("it has the same parameter twice");
             }
         }
         Ok(found)
@@ -237,7 +244,7 @@ impl Parameters {
 fn decoded(text: &str) -> Result<String, &'static str> {
     let decoded = percent_decode_str(text).decode_utf8();
     match decoded {
-        Ok(decoded) if decoded.contains('\0') => Err("it has a NUL"),
+        Ok(decoded) if decoded.contains('\0') => Err("it contains a NUL"),
         Ok(decoded) if decoded.len() > LONGEST_NAME => Err("a name in it is too long"),
         Ok(decoded) => Ok(decoded.into_owned()),
         Err(_) => Err("it is not UTF-8"),

@@ -66,7 +66,7 @@ pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout
             integrity: Some(_), ..
         } => Err(VolumeError::Unsupported {
             format: Format::Luks2,
-            feature: "integrity tags, which cannot be reencrypted".into(),
+            feature: "reencryption with integrity tags".into(),
         }),
         SegmentKind::Crypt {
             encryption,

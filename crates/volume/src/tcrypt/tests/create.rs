@@ -157,19 +157,19 @@ fn what_cannot_be_created_is_refused_before_anything_is_written() {
             creation(),
             262_144,
             OLD,
-            "the device has 262144 bytes, and 262656 are needed",
+            "the device has 262144 bytes, but the header and some data need 262656",
         ),
         (
             creation(),
             SIZE,
             b"",
-            "the passphrase has 0 bytes, and 1 is the least",
+            "the passphrase has 0 bytes, and the minimum is 1",
         ),
         (
             creation(),
             SIZE,
             &[b'x'; 65],
-            "the passphrase has 65 bytes, and 64 is the most",
+            "the passphrase has 65 bytes, and 64 is the maximum",
         ),
         (
             with("sha1", None, aes),
@@ -187,7 +187,7 @@ fn what_cannot_be_created_is_refused_before_anything_is_written() {
             with("argon2id", Some(400), aes),
             SIZE,
             OLD,
-            "the key derivation fills",
+            "all passes of the key derivation together fill",
         ),
         (
             with("sha512", Some(1), "aes-camellia"),

@@ -305,9 +305,9 @@ fn another_export_under_the_same_name_is_refused() {
         (
             2 * SIZE,
             Access::Write,
-            "is now 4194304 bytes to be written",
+            "is now 4194304 bytes for reading and writing",
         ),
-        (SIZE, Access::Read, "is now 2097152 bytes to be read"),
+        (SIZE, Access::Read, "is now 2097152 bytes for reading only"),
     ] {
         let served = start(SIZE, Access::Write);
         let client = NbdDevice::open(&uri(&socket)).unwrap();
