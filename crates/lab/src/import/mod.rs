@@ -200,7 +200,7 @@ fn from_json(text: &str) -> Result<Imported, ImportError> {
 }
 
 /// One run of the results of one program; what several of them have in common
-/// are repetitions. `system` is CONTRACT's word for what was measured.
+/// are repetitions. `system` is the contract's word for what was measured.
 ///
 /// # Errors
 /// [`ImportError::Mixed`] where the programs differ.

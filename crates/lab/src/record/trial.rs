@@ -23,7 +23,7 @@ pub enum Tier {
 pub struct Trial {
     /// Which stretch of the road was timed.
     pub tier: Tier,
-    /// CONTRACT's word for the system: `none`, `builtin`, `dm-crypt`, …
+    /// The contract's word for the system: `none`, `builtin`, `dm-crypt`, …
     pub system: String,
     /// Version of that system.
     pub system_version: String,

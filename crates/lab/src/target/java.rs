@@ -44,7 +44,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// CONTRACT's word for the operation.
+    /// The contract's word for the operation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Encrypt => "encrypt",

@@ -185,7 +185,7 @@ impl Library {
         Self::AfAlg,
     ];
 
-    /// CONTRACT's word for the system.
+    /// The contract's word for the system.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenSsl => "openssl",
