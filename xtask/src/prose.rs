@@ -2,7 +2,8 @@
 //! style rules out, and which lines are too long.
 //!
 //! The README and the pages of docs/ have limits, which fail. Comments and the texts
-//! in the code are counted. `target/messages.txt` lists the texts, to be read in one go.
+//! in the code are counted. `target/messages.txt` lists the texts, to be read in one go, and
+//! the banned phrases of comments.
 
 mod code;
 mod pages;
@@ -130,6 +131,8 @@ pub fn run() -> bool {
     for place in &texts.banned {
         println!("{place}");
     }
+    listed.push_str("Banned phrases in doc comments\n\n");
+    listed.extend(comments.banned.iter().map(|place| format!("{place}\n")));
     let page = root.join("target/messages.txt");
     match std::fs::write(&page, listed) {
         Ok(()) => println!("All texts are in {}", page.display()),
