@@ -21,9 +21,9 @@ struct Place {
 }
 
 impl Opened {
-    /// What is needed to tell what is stored, once the volume is open: ask for
-    /// it after [`allowing_discards`](Self::allowing_discards), since without
-    /// that a hole decrypts to noise, and counts as stored.
+    /// Describes which ranges of the plaintext can be holes, once the volume is open. Call it after
+    /// [`allowing_discards`](Self::allowing_discards). Without discards, a hole decrypts to noise
+    /// and counts as stored.
     pub fn allocation(&self, header: &dyn BlockDevice, data: &dyn BlockDevice) -> Allocation {
         let place = |row: &crate::Row| {
             let below = match row.storage {
@@ -43,9 +43,9 @@ impl Opened {
 }
 
 impl Allocation {
-    /// What is stored in `range` of the plaintext, in order and without gaps.
-    /// `below` tells the same of one of the two devices; it is not asked where
-    /// holes mean nothing.
+    /// The extents of `range` of the plaintext, in order and without gaps; each one is stored or a
+    /// hole. `below` returns the extents of one of the two devices. It isn't called for places that
+    /// can have no holes.
     ///
     /// # Errors
     /// Those of `below`.

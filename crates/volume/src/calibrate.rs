@@ -17,7 +17,7 @@ const FIRST_MEMORY_KIB: u32 = 32 << 10;
 /// Trials with different costs, at most.
 const MOST_TRIALS: u32 = 8;
 
-/// What is asked for is taken for this at least.
+/// The shortest target of a calibration. A shorter one is raised to it.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// By how much of what was asked for the time may differ.
@@ -52,7 +52,7 @@ pub enum KdfKind {
     Argon2(Argon2Variant),
 }
 
-/// What Argon2 may take of a machine.
+/// Limits on what Argon2 may use of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Lanes, each of which a core fills.

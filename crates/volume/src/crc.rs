@@ -1,7 +1,7 @@
-//! CRC-32.
+//! The checksums CRC-32 and CRC-32C.
 
-/// What each bit of a byte adds to the register after it. A table of bytes would be
-/// indexed by secrets.
+/// The change of the register of CRC-32 (IEEE) that each bit of the next byte causes. Secrets would
+/// index a table of bytes, so there is none.
 const IEEE: [u32; 8] = {
     let mut shares = [0; 8];
     let mut crc = 1;
@@ -14,7 +14,7 @@ const IEEE: [u32; 8] = {
     shares
 };
 
-/// What each byte adds to the register of Castagnoli's checksum.
+/// The change of the register of CRC-32C (Castagnoli) that each value of the next byte causes.
 const CASTAGNOLI: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;

@@ -29,7 +29,7 @@ use queue::CryptQueue;
 /// Bytes that [`BlockDevice::write_at`] encrypts at a time in a buffer of its own.
 const STAGING: usize = 1 << 20;
 
-/// What a disk discards, or writes, whole.
+/// The unit in which a disk discards or writes, bytes.
 const HOLE: usize = 512;
 
 /// The plaintext view of an encrypted device.

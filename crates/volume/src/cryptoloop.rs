@@ -19,14 +19,14 @@ use std::str::FromStr;
 const UTIL_LINUX_PASSPHRASE: usize = 31;
 const UTIL_LINUX_KEY: usize = 32;
 
-/// What a user says about a cryptoloop volume.
+/// The parameters of a cryptoloop volume, which has no header: the user gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The cipher.
     pub cipher: LoopCipher,
     /// Length of the key, bytes; `None` takes that of the cipher's name, or 32.
     pub key_bytes: Option<usize>,
-    /// What makes the key of a passphrase.
+    /// The derivation of the key from a passphrase.
     pub derivation: Derivation,
     /// First byte of the data.
     pub offset: u64,
@@ -76,7 +76,7 @@ pub enum Derivation {
     UtilLinux,
     /// RIPEMD-160 of it, and of `A` and it.
     DebianRmd160,
-    /// What hashalot prints with this hash.
+    /// The output of hashalot with this hash.
     Hashalot(Hash),
 }
 
@@ -89,7 +89,7 @@ pub struct UnknownDerivation {
 }
 
 impl UnknownDerivation {
-    /// What the user can do about it, one sentence.
+    /// The remedy, in one sentence.
     pub fn remedy(&self) -> String {
         "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, \
          rmd160compat, sha256, sha384 or sha512."

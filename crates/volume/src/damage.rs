@@ -48,7 +48,7 @@ pub enum Damage {
     Kind {
         /// Its name.
         field: Box<str>,
-        /// What it must be, with its article.
+        /// The expected value, with its article.
         expected: &'static str,
     },
     /// Something that must be there is not.
@@ -68,7 +68,7 @@ pub enum Damage {
     /// The checksum is not that of the bytes.
     #[error("the checksum of {what} is wrong")]
     Checksum {
-        /// What it covers, with its article.
+        /// The part that the checksum covers, with its article.
         what: &'static str,
     },
     /// The metadata is not JSON, or more of it than a header needs.

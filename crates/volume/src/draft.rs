@@ -8,11 +8,11 @@ use block::{
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A device that looks as if it were written to, and is not: a new header is made on it, and
-/// whatever forbids that header is found before the old one is gone.
+/// A device that accepts writes without making them. A new header is made on it first, so that any
+/// obstacle to that header is found before the old one is gone.
 ///
-/// Headers are small, so all of it is in memory. What was never written is read from the
-/// device below.
+/// Headers are small, so all changes are in memory. Blocks that were never written are read from
+/// the device below.
 pub struct Draft<'a> {
     device: &'a dyn BlockDevice,
     changes: Mutex<Changes>,
@@ -20,7 +20,7 @@ pub struct Draft<'a> {
 
 #[derive(Default)]
 struct Changes {
-    /// What was asked for, in its order.
+    /// The requests, in the order in which they came.
     steps: Vec<Step>,
     /// Logical blocks as they would be, by number.
     blocks: BTreeMap<u64, Box<[u8]>>,
@@ -32,7 +32,7 @@ enum Step {
 }
 
 impl<'a> Draft<'a> {
-    /// A draft of what `device` shall hold.
+    /// A draft of the future content of `device`.
     pub fn new(device: &'a dyn BlockDevice) -> Self {
         Self {
             device,
@@ -40,8 +40,8 @@ impl<'a> Draft<'a> {
         }
     }
 
-    /// Writes to the device what was written here, in the same order and with the same
-    /// flushes, and reads it back.
+    /// Writes the changes to the device, in the same order and with the same flushes, and reads
+    /// them back.
     ///
     /// # Errors
     /// Those of writing, and [`VolumeError::Unverified`].

@@ -7,12 +7,12 @@ use block::BlockError;
 use cipher::CipherError;
 use thiserror::Error;
 
-/// What an error means to the user, as the program's exit codes tell it apart.
+/// The meaning of an error for the user; each one has its own exit code in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The operation was possible and failed.
     Failed,
-    /// What was given cannot be used: options, a header, a file.
+    /// An input cannot be used: options, a header, a file.
     BadInput,
     /// The passphrase or key fits nothing.
     WrongSecret,
@@ -71,7 +71,7 @@ pub enum VolumeError {
     Header {
         /// The format.
         format: Format,
-        /// What is wrong with it.
+        /// The damage.
         damage: Damage,
     },
 
@@ -182,17 +182,17 @@ pub enum VolumeError {
         there: Vec<&'static str>,
     },
 
-    /// What is meant as a recovery password is none.
+    /// The text given as a recovery password is not one.
     #[error("the recovery password is mistyped: {damage}")]
     RecoveryPassword {
-        /// Where.
+        /// The mistake in it.
         damage: RecoveryDamage,
     },
 
     /// A file with a startup key of BitLocker's is damaged.
     #[error("the startup key cannot be used: {damage}")]
     StartupKey {
-        /// What is wrong with it.
+        /// The damage.
         damage: Damage,
     },
 
@@ -273,7 +273,7 @@ pub enum VolumeError {
     SkipAlignment {
         /// In units of 512 bytes.
         skip: u64,
-        /// What it must be a multiple of.
+        /// The unit: `skip` must be a multiple of it.
         unit: u64,
     },
 
@@ -371,11 +371,11 @@ pub enum VolumeError {
     /// A copy of the header would be written over something else.
     #[error("the place for a copy of the header holds {name}")]
     Stranger {
-        /// What is there, with its article where it has one.
+        /// The thing found there, with its article if it has one.
         name: Box<str>,
     },
 
-    /// What was written was read back as something else.
+    /// Bytes were written, and other bytes were read back.
     #[error("{length} bytes were written at byte {offset}, and different bytes were read back")]
     Unverified {
         /// First byte.
@@ -458,9 +458,9 @@ pub enum VolumeError {
     /// Argon2 with more memory than is allowed.
     #[error("the key derivation needs {memory_kib} KiB of memory, and the limit is {limit_kib}")]
     KdfMemory {
-        /// What was asked for, KiB.
+        /// The memory that was asked for, KiB.
         memory_kib: u32,
-        /// What is allowed, KiB.
+        /// The limit, KiB.
         limit_kib: u32,
     },
 
@@ -519,9 +519,9 @@ pub enum VolumeError {
     Lacks {
         /// The format.
         format: Format,
-        /// What was chosen.
+        /// The choice.
         what: Box<str>,
-        /// What the user can do about it, a sentence.
+        /// The remedy, as a sentence.
         possible: Box<str>,
     },
 
@@ -540,11 +540,11 @@ pub enum VolumeError {
          {unit}"
     )]
     HiddenSize {
-        /// What was asked for, bytes.
+        /// The size that was asked for, bytes.
         size: u64,
         /// The largest, bytes.
         most: u64,
-        /// What it must be a multiple of.
+        /// The unit, bytes: the size must be a multiple of it.
         unit: u64,
     },
 
@@ -598,7 +598,7 @@ impl VolumeError {
         matches!(self, Self::Block(error) if error.is_of_place())
     }
 
-    /// What the error means to the user.
+    /// The meaning of the error for the user.
     pub fn verdict(&self) -> Verdict {
         match self {
             Self::NoKeyslotFits { .. }
@@ -643,7 +643,7 @@ impl VolumeError {
         }
     }
 
-    /// What the user can do about it, one sentence.
+    /// The remedy, in one sentence.
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),

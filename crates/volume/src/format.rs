@@ -87,7 +87,7 @@ impl Format {
         format!("a {} volume", self.title())
     }
 
-    /// What opens such a volume, a sentence.
+    /// The secrets that open such a volume, as a sentence.
     pub(crate) const fn secrets(self) -> &'static str {
         match self {
             Self::Luks1 | Self::Luks2 => {

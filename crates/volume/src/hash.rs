@@ -180,12 +180,12 @@ impl Hash {
         }
     }
 
-    /// What PBKDF2's output has at `index`, counted from 1 in digests: the
-    /// parts are independent, so that several cores can make a long key. `out`
-    /// takes the beginning of it.
+    /// Computes one block of PBKDF2's output: the one at `index`, counted from 1, each as long as a
+    /// digest. The blocks are independent, so several cores can make a long key. `out` takes the
+    /// start of the block.
     ///
-    /// `done` hears how many iterations were done since it was last called,
-    /// and may end the work; `out` is of no use then.
+    /// `done` is called with the number of iterations since its last call, and may end the work. In
+    /// that case the content of `out` is not usable.
     pub(crate) fn pbkdf2_block(
         self,
         passphrase: &[u8],

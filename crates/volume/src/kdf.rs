@@ -70,11 +70,10 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// What cryptsetup and VeraCrypt can ask for on purpose: half a minute or
-    /// a few, but not hours. Memory and lanes are cryptsetup's own maxima. All
-    /// together may be what 32 keyslots are, the most that LUKS2 has, each made
-    /// with `--iter-time 10000` on a fast machine of today: 3.7 million
-    /// iterations or 6 GiB in a second.
+    /// The largest costs that cryptsetup and VeraCrypt can be asked for on purpose: half a minute
+    /// or a few, but not hours. Memory and lanes are cryptsetup's own maxima. The totals allow 32
+    /// key slots, which is LUKS2's maximum. Each of them may have been made with `--iter-time
+    /// 10000` on a fast machine of today: 3.7 million iterations or 6 GiB in a second.
     fn default() -> Self {
         Self {
             iterations: 100_000_000,
@@ -206,7 +205,7 @@ impl Kdf {
     }
 }
 
-/// What several derivations are together, where one may be done after the other.
+/// The total cost of several derivations that may run one after the other.
 #[derive(Default)]
 pub(crate) struct Total {
     iterations: u64,
@@ -214,7 +213,7 @@ pub(crate) struct Total {
 }
 
 impl Total {
-    /// Adds what `kdf` may be.
+    /// Adds the cost of `kdf`.
     pub(crate) const fn add(&mut self, kdf: &Kdf) {
         match *kdf {
             Kdf::Pbkdf2 { iterations, .. } => self.iterations += iterations as u64,

@@ -7,7 +7,7 @@ use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherError, CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 use zeroize::Zeroizing;
 
-/// What the material is made of, from offset 0 on in 512-byte sectors.
+/// The sector of key material, bytes. Sectors count from offset 0 of the material.
 pub(crate) const SECTOR: u64 = 512;
 
 /// Where and how a keyslot keeps its key.

@@ -1,14 +1,12 @@
-//! What bytes mean: volumes, their mappings, and the device that executes
-//! them.
+//! Encrypted volumes: their headers, their mappings, and the device that encrypts and decrypts.
 //!
-//! A [`Mapping`] is plain data, our `dmsetup table` line; [`CryptDevice`]
-//! executes any mapping over any [`block::BlockDevice`] and is the only place
-//! where user data is encrypted or decrypted, but for volumes whose sectors have
-//! authentication tags: [`SealedMapping`] and [`SealedDevice`] are theirs. A
-//! [`Kdf`] makes a key of a passphrase, within [`Limits`]. The sentence of this
-//! crate:
-//! header → keyslot → volume key → mapping → device → sectors. It knows
-//! ciphers and block devices; files, clocks and exports are not its business.
+//! A [`Mapping`] is plain data, like a line of `dmsetup table`. [`CryptDevice`] executes any
+//! mapping over any [`block::BlockDevice`]. It is the only place where user data is encrypted or
+//! decrypted, with one exception: [`SealedMapping`] and [`SealedDevice`] serve volumes whose
+//! sectors have authentication tags. A [`Kdf`] makes a key from a passphrase, within [`Limits`].
+//!
+//! The order of work is header → key slot → volume key → mapping → device → sectors. The crate uses
+//! ciphers and block devices; it opens no files, reads no clock and exports no devices.
 
 #![forbid(unsafe_code)]
 

@@ -12,7 +12,7 @@ use std::convert::Infallible;
 /// Lines of a key file of version 2; version 3 has one more.
 const KEYS: usize = 64;
 
-/// What a user says about a loop-AES volume.
+/// The parameters of a loop-AES volume, which has no header: the user gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// The cipher of every key.
@@ -31,15 +31,14 @@ pub struct Opening {
 }
 
 impl Opening {
-    /// The volume as the key file `secret` opens it: any opens it, the wrong
-    /// ones to noise.
+    /// The volume as the key file `secret` opens it. Any key file opens it, and a wrong one shows
+    /// noise.
     ///
     /// # Errors
-    /// [`VolumeError::SecretKind`] for what is no key file,
-    /// [`VolumeError::KeyFileLines`] for one that cannot be such,
-    /// [`VolumeError::EncryptedKeyFile`] for one that GnuPG encrypted,
-    /// [`VolumeError::Cipher`], [`VolumeError::DataArea`] and
-    /// [`VolumeError::DataAlignment`].
+    /// [`VolumeError::SecretKind`] for a secret that is not a key file,
+    /// [`VolumeError::KeyFileLines`] for a key file whose lines are not 1, 64 or 65, or differ in
+    /// length, [`VolumeError::EncryptedKeyFile`] for one that GnuPG encrypted,
+    /// [`VolumeError::Cipher`], [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
     pub fn mapping(
         &self,
         secret: &Secret,

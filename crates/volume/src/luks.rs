@@ -1,18 +1,17 @@
-//! What both versions of LUKS have in common.
+//! Constants and functions that both versions of LUKS share.
 
 use crate::VolumeError;
 use cipher::CipherError;
 use uuid::{Builder, Uuid};
 
-/// What every header begins with; its version follows.
+/// The first bytes of every header; its version follows.
 pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
 
 /// The longest volume key that a header may ask for: cryptsetup's limit.
 pub(crate) const MOST_KEY_BYTES: usize = 512;
 
-/// Iterations of the digest of a volume key. The key is random and as long as
-/// any attack on the cipher would have to guess, so that slowness adds nothing;
-/// cryptsetup's least number is taken.
+/// Iterations of the digest of a volume key: cryptsetup's minimum. The key is random, so guessing
+/// it is no easier than attacking the cipher, and slowness adds nothing.
 pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
 
 /// A random UUID (RFC 9562, version 4) as text.

@@ -11,8 +11,8 @@ use block::{BlockDevice, ByteRange};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
-/// What requires a program that can go on with a reencryption is named so by
-/// cryptsetup, with a version behind it.
+/// cryptsetup's requirement for a program that can continue a reencryption. Its name begins with
+/// this text, and a version follows.
 const ONLINE: &str = "online-reencrypt";
 
 /// A header of LUKS, of either version.
@@ -24,7 +24,7 @@ pub enum LuksHeader {
     Luks2(Box<luks2::Header>),
 }
 
-/// What a volume has, and would not have any more.
+/// A part of a volume that would be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// The header is of another volume.
@@ -112,7 +112,7 @@ impl LuksHeader {
         }
     }
 
-    /// What of those bytes is in use: the header, and the areas of its keyslots.
+    /// The ranges of those bytes that are in use: the header, and the areas of its key slots.
     pub fn areas_in_use(&self) -> Vec<ByteRange> {
         let (header, keyslots): (u64, Vec<ByteRange>) = match self {
             Self::Luks1(header) => {
@@ -146,7 +146,7 @@ impl LuksHeader {
         }
     }
 
-    /// What is lost when `next` takes the place of this header.
+    /// The losses if `next` takes the place of this header.
     pub fn losses(&self, next: &Self) -> Vec<Loss> {
         let mut losses = Vec::new();
         if self.uuid() != next.uuid() {
@@ -204,8 +204,8 @@ impl LuksHeader {
             .collect()
     }
 
-    /// What tells a keyslot from any other, by its number: the salt is made anew
-    /// with each passphrase.
+    /// An identifier for each key slot, by its number. It is the salt, which is new with each
+    /// passphrase.
     fn keyslots(&self) -> Vec<(String, Value)> {
         match self {
             Self::Luks1(header) => {
@@ -228,7 +228,7 @@ impl LuksHeader {
         }
     }
 
-    /// What tells the keys of the data from any other.
+    /// The salts and digests that identify the keys of the data.
     fn digests(&self) -> Vec<Value> {
         let mut digests = match self {
             Self::Luks1(header) => vec![json!([
@@ -241,7 +241,7 @@ impl LuksHeader {
         digests
     }
 
-    /// What tells the key of a digest of LUKS2 from any other.
+    /// The salt and the digest that identify the key of a LUKS2 digest.
     fn told(digest: &Value) -> Value {
         json!([digest["salt"], digest["digest"]])
     }
@@ -257,7 +257,7 @@ impl LuksHeader {
         digests.filter(bound).collect()
     }
 
-    /// What says where and how the data are.
+    /// The place and the encryption of the data, by segment.
     fn segments(&self) -> Vec<Value> {
         match self {
             Self::Luks1(header) => {
@@ -273,7 +273,7 @@ impl LuksHeader {
         }
     }
 
-    /// What a segment of LUKS2 says of the data.
+    /// The members of a LUKS2 segment that describe the data.
     fn said(segment: &Value) -> Value {
         const FIELDS: [&str; 9] = [
             "type",
@@ -290,7 +290,7 @@ impl LuksHeader {
     }
 }
 
-/// What is written and read back at a time.
+/// Bytes that are written and read back at a time.
 const PIECE: usize = 1 << 20;
 
 /// The header itself, or its first copy's binary part.

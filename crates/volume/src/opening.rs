@@ -73,7 +73,7 @@ pub enum Storage {
     Header,
 }
 
-/// What is going to be done with an opened volume.
+/// The use that an opened volume is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// It is only read.

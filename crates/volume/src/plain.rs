@@ -12,7 +12,7 @@ use std::str::FromStr;
 /// Length of the key where the user names none, as in cryptsetup.
 pub const DEFAULT_KEY_BYTES: usize = 32;
 
-/// What a user says about a plain volume.
+/// The parameters of a plain volume, which has no header: the user gives them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opening {
     /// Cipher, mode and IV generator.
@@ -20,7 +20,7 @@ pub struct Opening {
     /// Length of the key, bytes; `None` takes all of a volume key, and
     /// [`DEFAULT_KEY_BYTES`] of all else.
     pub key_bytes: Option<usize>,
-    /// What makes the key of a passphrase.
+    /// The hashing of a passphrase to a key.
     pub hashing: Hashing,
     /// Where the data is.
     pub place: Place,
@@ -57,7 +57,7 @@ pub struct UnknownHash {
 }
 
 impl UnknownHash {
-    /// What the user can do about it, one sentence.
+    /// The remedy, in one sentence.
     pub fn remedy(&self) -> String {
         let names = Hash::ALL.map(Hash::name);
         format!("Use one of: {}. `plain` means no hash.", names.join(", "))

@@ -1,14 +1,14 @@
-//! What a device holds beside what is a volume's own.
+//! Looks for foreign data on a device, outside the ranges that are a volume's own.
 
 use crate::{VolumeError, unaligned};
 use block::signature;
 use block::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
 
-/// What is read at a time where some of it may be unreadable.
+/// Bytes that are read at a time, if some of them may be unreadable.
 const UNIT: u64 = 4096;
 
-/// What `area` of `device` holds, if it has a name. What is `hidden` does not
-/// count, nor what cannot be read.
+/// The name of the data in `area` of `device`, if they have one. Ranges that are `hidden` or cannot
+/// be read don't count.
 ///
 /// # Errors
 /// Those of reading that concern the whole device.
@@ -33,7 +33,7 @@ pub(crate) fn stranger(
     Ok(found.first().map(|found| found.name.to_owned()))
 }
 
-/// What there is of `range`, with zeros for what cannot be read.
+/// The bytes of `range`, as far as the device has them, with zeros for those that cannot be read.
 ///
 /// # Errors
 /// Those of reading that concern the whole device.

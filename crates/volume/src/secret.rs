@@ -35,7 +35,7 @@ impl Secret {
     }
 }
 
-/// What a secret that opens nothing looks like.
+/// The form of a secret that opens nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Given {
     /// An empty passphrase.

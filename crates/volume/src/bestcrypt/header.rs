@@ -46,7 +46,7 @@ pub struct Header {
     pub generator_version: u16,
     /// Iterations of the key derivation.
     pub iterations: u32,
-    /// What the user calls it.
+    /// The user's name for the volume.
     pub description: String,
     /// First byte of the data.
     pub data_start: u64,

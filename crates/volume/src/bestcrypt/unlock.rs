@@ -11,7 +11,8 @@ use cipher::{CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// What a digest covers: a length, numbers that the header has too, the key.
+/// Length of the part of a key slot that its digest covers, bytes: a length, numbers that the
+/// header also has, and the key.
 const SECRET_BYTES: usize = 90;
 const KEY_AT: usize = 26;
 const DIGEST_AT: usize = 96;
@@ -20,11 +21,9 @@ const IV_BYTES: usize = 16;
 impl Header {
     /// Finds the volume key in the first keyslot that the passphrase opens.
     ///
-    /// # Errors
-    /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::KdfIterations`];
-    /// [`VolumeError::SecretKind`] for what is no passphrase of Unicode;
-    /// [`VolumeError::Unsupported`] where no keyslot takes a passphrase, and in
-    /// other modes than XTS and CBC; [`VolumeError::Block`].
+    /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::KdfIterations`]; [`VolumeError::SecretKind`]
+    /// for a secret that is not a passphrase in UTF-8; [`VolumeError::Unsupported`] if no key slot
+    /// takes a passphrase, and for modes other than XTS and CBC; [`VolumeError::Block`].
     pub fn unlock(
         &self,
         device: &dyn BlockDevice,

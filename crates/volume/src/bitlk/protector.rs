@@ -98,7 +98,7 @@ impl ProtectorKind {
         }
     }
 
-    /// What opens it, a sentence.
+    /// The key that opens it, as a sentence.
     pub const fn opened_by(self) -> &'static str {
         match self {
             Self::ClearKey => "No key is needed: protection is suspended.",

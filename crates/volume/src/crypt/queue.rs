@@ -113,7 +113,8 @@ impl<'a, D: BlockDevice, C: SectorCipher> CryptQueue<'a, D, C> {
         }
     }
 
-    /// What has come back from below; the request that is whole again by that.
+    /// Takes a completed part from the device below. Returns the caller's request once all of its
+    /// parts are back.
     fn put_back(&mut self, mut completion: Completion) -> Option<Completion> {
         let request = &mut completion.request;
         let tag = request.tag as usize;

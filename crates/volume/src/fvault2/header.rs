@@ -45,7 +45,7 @@ pub struct Extent {
     pub place: ByteRange,
 }
 
-/// What was found so far, each with its transaction number.
+/// The metadata found so far, each with its transaction number.
 #[derive(Default)]
 struct Found {
     context: Option<(u64, Context)>,

@@ -100,7 +100,7 @@ impl State {
         self.0[0] = add(&self.0[0], message);
     }
 
-    /// What the next block of data is added to.
+    /// The key stream block: the next block of data is XORed with it.
     fn stream(&self) -> Block {
         let [_, s1, s2, s3, s4] = &self.0;
         std::array::from_fn(|at| s1[at] ^ s4[at] ^ (s2[at] & s3[at]))

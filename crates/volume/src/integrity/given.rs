@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 const BLOCK: usize = 16;
 
-/// What ECB takes at least.
+/// ECB's input is padded to a multiple of this, bytes: the smallest sector that the cipher takes.
 const RUN: usize = 512;
 
 /// A cipher in XTS or CBC mode.

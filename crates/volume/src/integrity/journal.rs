@@ -1,4 +1,4 @@
-//! The journal of dm-integrity: what a section says, and which sections count.
+//! The journal of dm-integrity: the layout of its sections, and the choice of those to replay.
 //!
 //! ```text
 //! section:  8 sectors with entries │ the data of entry 0 │ of entry 1 │ …
@@ -6,10 +6,9 @@
 //! entry:    number of the block's first sector │ the last 8 bytes of each of its sectors │ tag
 //! ```
 //!
-//! Commit ids take the last 8 bytes of every sector: they tell its place and
-//! which turn around the ring wrote it, so that a section that was only partly
-//! written is found. Turns are counted modulo 4. What is replayed are the
-//! sections from the oldest to the youngest, so far as they are whole.
+//! Commit ids take the last 8 bytes of every sector. An id encodes the sector's place and the turn
+//! around the ring that wrote it, so that a partly written section is found. Turns are counted
+//! modulo 4. The sections are replayed from the oldest to the youngest, as long as they are whole.
 
 use super::layout::{COMMIT_ID_BYTES, ENTRY_SECTORS, Journal, Layout, SECTOR};
 use block::{BlockDevice, BlockError};
@@ -29,16 +28,16 @@ pub(super) struct Section<'a> {
     bytes: &'a mut [u8],
 }
 
-/// What is found in the journal.
+/// The state of the journal, as a scan finds it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct State {
-    /// The oldest section that is to be replayed.
+    /// The oldest section to replay.
     pub(super) start: u32,
-    /// How many are to be replayed.
+    /// The number of sections to replay.
     pub(super) count: u32,
-    /// Where to go on writing, if all sections are whole.
+    /// The position of the next write, if all sections are whole.
     pub(super) go_on: Option<Position>,
-    /// The turn that the journal is to be erased with, if they are not.
+    /// The turn to erase the journal with, if some are not.
     pub(super) erase: Turn,
 }
 
@@ -98,14 +97,14 @@ impl Position {
 }
 
 impl<'a> Section<'a> {
-    /// What `bytes`, which are as long as a section, say.
+    /// Wraps `bytes`, which must be as long as a section.
     pub(super) fn new(journal: &'a Journal, bytes: &'a mut [u8]) -> Self {
         assert_eq!(bytes.len() as u64, journal.section_bytes);
         Self { journal, bytes }
     }
 
-    /// The turns that wrote each sector of section number `section`; none
-    /// where the commit id is that of no turn.
+    /// The turn that wrote each sector of section number `section`; `None` if the commit id belongs
+    /// to no turn.
     fn turns(&self, section: u32) -> impl Iterator<Item = Option<Turn>> {
         let (sectors, _) = self.bytes.as_chunks::<{ SECTOR as usize }>();
         (0..).zip(sectors).map(move |(number, sector)| {
@@ -209,8 +208,8 @@ pub(super) fn scan(device: &dyn BlockDevice, layout: &Layout) -> Result<Option<S
     Ok(state(journal, &whole, last, empty))
 }
 
-/// What is to be done about a journal; `None` where all turns left something
-/// in it, which cannot be.
+/// Decides how to treat a journal. `None` if all turns have left sections in it, which is
+/// impossible in a valid journal.
 fn state(
     journal: &Journal,
     whole: &[Option<Turn>],

@@ -12,10 +12,10 @@ use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::SectorSize;
 
-/// What dm-integrity counts in, bytes.
+/// The sector in which dm-integrity counts, bytes.
 pub(super) const SECTOR: u64 = 512;
 
-/// What the superblock begins with.
+/// The first bytes of the superblock.
 const MAGIC: &[u8] = b"integrt\0";
 
 /// Length of the superblock.

@@ -38,10 +38,10 @@ const STAGING: usize = 1 << 20;
 pub struct SealedMapping {
     /// Cipher, mode and IV generator, as LUKS2 calls them.
     pub encryption: String,
-    /// What makes the tags: `aead`, `poly1305`, `hmac(sha256)` and others, or
-    /// `none` where only IVs are kept.
+    /// The algorithm that makes the tags: `aead`, `poly1305`, `hmac(sha256)` and others. `none`
+    /// means that only IVs are stored.
     pub integrity: String,
-    /// The volume key: that of the cipher, and then that of the MAC.
+    /// The volume key: the cipher's key, followed by the MAC's key.
     pub key: Key,
     /// Length of the MAC's key, bytes; `None` takes that of its digest.
     pub mac_key_bytes: Option<usize>,
@@ -59,9 +59,9 @@ pub struct SealedMapping {
 
 /// The plaintext view of a device whose sectors have tags.
 ///
-/// A sector that its tag does not fit is [`BlockError::Tampered`], and never
-/// plaintext. What was written is durable and whole, or not there. After a
-/// write that failed there are no more until the volume is opened again.
+/// A sector that does not match its tag is [`BlockError::Tampered`], and never plaintext. Each
+/// write is atomic: it is there as a whole, or not at all. After a failed write the device refuses
+/// all others until the volume is opened again.
 pub struct SealedDevice<D> {
     seal: Seal,
     store: Store<D>,
@@ -90,13 +90,12 @@ impl SealedMapping {
 }
 
 impl<D: BlockDevice> SealedDevice<D> {
-    /// Opens `mapping` over `device`. What the journal holds is read from
-    /// there; with [`Access::Write`] it is first brought where it belongs.
+    /// Opens `mapping` over `device`. Blocks that the journal holds are read from there. With
+    /// [`Access::Write`] the journal is replayed first.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`],
-    /// [`VolumeError::Header`] where superblock or journal are damaged, and
-    /// [`VolumeError::Block`].
+    /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`], [`VolumeError::Header`] if the
+    /// superblock or the journal is damaged, and [`VolumeError::Block`].
     pub fn open(device: D, mapping: &SealedMapping) -> Result<Self, VolumeError> {
         let seal = mapping.seal()?;
         let layout = Layout::read(

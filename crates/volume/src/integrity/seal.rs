@@ -331,7 +331,7 @@ pub(super) fn unsupported(encryption: &str, kind: &str) -> VolumeError {
     }
 }
 
-/// What is authenticated with the sector of this number.
+/// The associated data of a sector: its number, then its IV.
 fn associated(number: u64, iv: &[u8]) -> [u8; NUMBER_BYTES + MOST_IV_BYTES] {
     let mut associated = [0; NUMBER_BYTES + MOST_IV_BYTES];
     associated[..NUMBER_BYTES].copy_from_slice(&number.to_le_bytes());

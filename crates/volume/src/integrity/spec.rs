@@ -58,7 +58,7 @@ impl SealedSpec {
         &self.encryption
     }
 
-    /// What makes the tags, as LUKS2 names it.
+    /// The algorithm that makes the tags, as LUKS2 names it.
     pub fn integrity(&self) -> &str {
         &self.integrity
     }

@@ -1,4 +1,5 @@
-//! [`Store`]: blocks with tags on a device, changed together or not at all.
+//! [`Store`]: blocks with tags on a device. A write changes a block and its tag together, or
+//! neither.
 //!
 //! Every write goes to the journal first:
 //!
@@ -6,10 +7,9 @@
 //! sections ─▶ flush ─▶ blocks and tags in their places ─▶ (flush) ─▶ the sections may be used again
 //! ```
 //!
-//! A cut before the first flush leaves what was there; one after it is mended
-//! by replaying the journal, here or in the kernel. What the journal holds of
-//! older writes is replayed as well, in the order of the writes: that changes
-//! nothing.
+//! A power cut before the first flush leaves the old blocks in place. After that flush, replaying
+//! the journal completes the write, here or in the kernel. Older writes in the journal are replayed
+//! as well, in their order, which changes nothing.
 
 use super::journal::{Position, Section, State, scan};
 use super::layout::{Layout, SECTOR, damaged};

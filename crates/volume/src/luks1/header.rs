@@ -67,7 +67,7 @@ pub struct Keyslot {
     /// Whether it holds a key that can be tried; nothing else of one that does
     /// not was checked.
     pub active: bool,
-    /// What is wrong with one that is neither usable nor free.
+    /// The damage of a key slot that is neither usable nor free.
     pub unusable: Option<Box<Damage>>,
     /// Iterations of PBKDF2.
     pub iterations: u32,
@@ -162,7 +162,7 @@ impl Header {
         bytes
     }
 
-    /// What [`bytes`](Self::bytes) begins with for a new volume.
+    /// The initial content of [`bytes`](Self::bytes) for a new volume.
     pub(super) fn blank(spec: CipherSpec, hash: Hash) -> [u8; HEADER_BYTES as usize] {
         let mut bytes = [0; HEADER_BYTES as usize];
         let mut put = |at: usize, value: &[u8]| bytes[at..][..value.len()].copy_from_slice(value);
@@ -316,7 +316,7 @@ fn keyslots(header: &Fields) -> [Keyslot; KEYSLOTS] {
     })
 }
 
-/// What a header says in words, whether it is known here or not.
+/// The texts in a header, whether this program knows their values or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Texts {
     /// The cipher.
@@ -345,10 +345,10 @@ impl Texts {
     }
 }
 
-/// What can be told of a header that cannot be used.
+/// The readable fields of a header that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// Its words.
+    /// Its texts.
     pub texts: Texts,
     /// First byte of the data.
     pub payload_offset: u64,

@@ -18,7 +18,7 @@ const MATERIAL_UNIT: u64 = 4096;
 /// Data begins at a multiple of this, as cryptsetup's does.
 const DATA_UNIT: u64 = 1 << 20;
 
-/// What a new volume shall be.
+/// The options of a new volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     /// Cipher, mode and IV generator of the data and of the key material.
@@ -38,7 +38,7 @@ pub struct Creation {
     pub uuid: Option<String>,
 }
 
-/// What a header is made of that was one of LUKS2.
+/// The fields of a header that is converted from LUKS2.
 pub(crate) struct Parts {
     pub(crate) spec: CipherSpec,
     pub(crate) hash: Hash,

@@ -15,7 +15,7 @@ use crate::{Damage, Hash};
 /// Length of the binary header, bytes.
 pub(super) const BINARY_BYTES: usize = 4096;
 
-/// What the second copy begins with.
+/// The first bytes of the second copy.
 pub(super) const SECOND_MAGIC: &[u8] = b"SKUL\xBA\xBE";
 
 /// The sizes that a header may have, binary and JSON together.
@@ -59,7 +59,7 @@ pub struct Binary {
     pub header_size: u64,
     /// The epoch: the copy with the larger one is newer.
     pub seqid: u64,
-    /// What the user calls the volume.
+    /// The user's name for the volume.
     pub label: HeaderText,
     /// The hash of the checksum.
     pub checksum_hash: Hash,

@@ -25,7 +25,7 @@ const TOKEN_KIND: &str = "cryptmark-headers";
 const NEW_SLOT: &str = "0";
 const OLD_SLOT: u32 = 1;
 
-/// A header of another format, as it shall stand on the device of the data.
+/// A header of another format, to be written to the device of the data at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeptHeader {
     /// Its first byte.
@@ -35,10 +35,10 @@ pub struct KeptHeader {
 }
 
 impl Header {
-    /// Begins to make `new` of `old`, which lie on `data` at the same place: makes a header
-    /// on `device`, a device of its own, that `passphrase` opens. `headers` are
-    /// kept for [`put_headers`](Self::put_headers). No data is touched, and the headers of the
-    /// volume are not before [`take_headers`](Self::take_headers).
+    /// Begins to make `new` of `old`, which lie on `data` at the same place. It makes a LUKS2
+    /// header on `device`, a device of its own, that `passphrase` opens. `headers` are kept for
+    /// [`put_headers`](Self::put_headers). No data is changed, and the headers of the volume stay
+    /// until [`take_headers`](Self::take_headers).
     ///
     /// # Errors
     /// As [`create`](Self::create), and those of reading.
@@ -227,7 +227,8 @@ impl Header {
     }
 }
 
-/// Binds the headers to the key of the data: nobody without it can have others written.
+/// Binds the headers to the key of the data. Without that key, no program can have other headers
+/// written.
 fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
     let mut all = Vec::new();
     for header in headers {
@@ -252,7 +253,7 @@ fn too_little() -> VolumeError {
     }
 }
 
-/// What stands in the place of a header meanwhile.
+/// The bytes that stand in the place of `header` while the data is reencrypted.
 fn noise(seal: &[u8], header: &KeptHeader) -> Vec<u8> {
     let length = header.bytes.len();
     let blocks = (0_u64..).flat_map(|number| {

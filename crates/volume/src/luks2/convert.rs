@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 /// The epoch of the first header, as cryptsetup counts.
 const FIRST_EPOCH: u64 = 1;
 
-/// What another program writes behind LUKS1's keyslots.
+/// The mark of the metadata that luksmeta writes behind LUKS1's key slots.
 const LUKSMETA: &[u8] = b"LUKSMETA";
 
 impl Header {

@@ -19,7 +19,7 @@ pub(super) const DATA_OFFSET: u64 = 16 << 20;
 /// Room for labels in a header, with the zero that ends them.
 const LABEL_BYTES: usize = 48;
 
-/// What a new volume shall be.
+/// The options of a new volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Creation {
     /// How the data is encrypted.
@@ -34,7 +34,7 @@ pub struct Creation {
     pub data_offset: Option<u64>,
     /// Whether the header has a device for itself.
     pub detached: bool,
-    /// What the user calls the volume.
+    /// The user's name for the volume.
     pub label: String,
     /// A second label.
     pub subsystem: String,

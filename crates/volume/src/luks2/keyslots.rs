@@ -202,7 +202,7 @@ impl Header {
         largest.unwrap_or(ByteRange::new(0, 0))
     }
 
-    /// What is free between the areas of keyslots and those in `taken`.
+    /// The free ranges between the areas of key slots and those in `taken`.
     fn gaps(&self, taken: &[ByteRange]) -> Vec<ByteRange> {
         let start = 2 * self.binary.header_size;
         let end = start + self.metadata.config.keyslots_size;

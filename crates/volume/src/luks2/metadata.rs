@@ -17,7 +17,7 @@ const MOST_SALT_BYTES: usize = 1024;
 /// hash. A shorter one would take wrong keys for the right one.
 const LUKS1_DIGEST_BYTES: usize = 20;
 
-/// What a header says, checked for being possible.
+/// The metadata of a header, checked for consistency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metadata {
     /// Keyslots by number.
@@ -26,7 +26,7 @@ pub struct Metadata {
     pub segments: BTreeMap<u32, Segment>,
     /// Digests by number.
     pub digests: BTreeMap<u32, Digest>,
-    /// The types of the tokens by number; nothing else of them is looked at.
+    /// The types of the tokens by number; the rest of a token isn't read here.
     pub tokens: BTreeMap<u32, String>,
     /// Sizes and flags.
     pub config: Config,
@@ -41,7 +41,7 @@ pub struct Config {
     pub keyslots_size: u64,
     /// Flags for opening, such as `allow-discards`; unknown ones are allowed.
     pub flags: Vec<String>,
-    /// What a program must know to use the volume.
+    /// The features that a program must support to use the volume.
     pub requirements: Vec<String>,
 }
 
@@ -59,7 +59,7 @@ pub enum Keyslot {
         area: Option<ByteRange>,
         /// Length of the key in it, bytes, as far as it says.
         key_bytes: Option<usize>,
-        /// What is unknown or wrong.
+        /// The unknown or wrong part.
         why: Box<Damage>,
     },
 }
@@ -165,14 +165,14 @@ pub enum SegmentSize {
     Fixed(u64),
 }
 
-/// What says whether a key is the right one.
+/// A digest, which verifies that a key is the right one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Digest {
     /// The keyslots with the key.
     pub keyslots: Vec<u32>,
     /// The segments that it encrypts.
     pub segments: Vec<u32>,
-    /// How a key is compared, or why it cannot be here.
+    /// The means of comparing a key, or the reason why it cannot be compared here.
     pub verifier: Result<Verifier, Box<Damage>>,
 }
 

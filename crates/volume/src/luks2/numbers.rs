@@ -1,10 +1,9 @@
-//! Numbers of a JSON that no type here holds, kept digit for digit.
+//! Numbers in JSON that no type here can hold, kept digit for digit.
 //!
-//! A member that another program has written may have an integer of any length
-//! or a fraction. The JSON has it as a text with a mark while it is in memory,
-//! so that it is written as it was read.
+//! Another program may have written an integer of any length or a fraction. In memory the JSON has
+//! such a number as a text that begins with a mark. So it is written exactly as it was read.
 
-/// What such a text begins with: no character, so that no other text needs it.
+/// The first character of such a text. It is a noncharacter, so no other text needs it.
 const MARK: char = '\u{fdd0}';
 
 /// The same mark within a JSON text, written as an escape.
@@ -66,7 +65,7 @@ pub(super) fn shown(text: &str) -> Shown<'_> {
     }
 }
 
-/// What a text in memory is in the JSON.
+/// The meaning of a text in memory: a text or a number in the JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Shown<'a> {
     /// A text.

@@ -90,9 +90,9 @@ impl Header {
 }
 
 impl Header {
-    /// Data on the header's own device lie behind the header and its key
-    /// material: what is written there would destroy them. Where they lay before the header
-    /// came is no matter.
+    /// Refuses data on the header's own device that overlap the header and its key material,
+    /// because writes to such data would destroy them. The place of the data before the header came
+    /// doesn't count.
     pub(crate) fn check_beside(
         &self,
         device: &dyn BlockDevice,
@@ -130,13 +130,13 @@ pub(crate) fn has_second_copy(device: &dyn BlockDevice) -> Result<bool, VolumeEr
     Ok(false)
 }
 
-/// What stands at a place of a copy.
+/// The content of the place of a copy.
 enum Found {
     /// A copy that can be used.
     Good(Box<Copy>),
     /// A copy that cannot be used.
     Bad(Damage),
-    /// Nothing that the device would give.
+    /// The device cannot read the place.
     Unreadable(VolumeError),
     /// No copy.
     Nothing,

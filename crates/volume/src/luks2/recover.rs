@@ -1,9 +1,9 @@
-//! What is left of a header: what stands where a copy belongs, and a header put
+//! Recovery of damaged headers: it names foreign data in the place of a copy, and puts a header
 //! together again.
 //!
-//! A copy that only lost its magic has a checksum that vouches for the rest. JSON
-//! without its binary header says all that is needed to open the volume; only a
-//! passphrase can prove that it says so truly.
+//! A copy that only lost its magic has a checksum that vouches for the rest. JSON without its
+//! binary header suffices to open the volume. In that case only a passphrase can prove that the
+//! JSON is right.
 
 use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
@@ -42,8 +42,8 @@ pub struct Rebuilt {
 }
 
 impl Header {
-    /// What stands where the copy that cannot be used belongs, if that is
-    /// something with a name that is not the volume's own.
+    /// The name of foreign data in the place of the unusable copy, if there are any that have a
+    /// name.
     ///
     /// # Errors
     /// Those of reading that concern the whole device.
@@ -65,15 +65,16 @@ impl Header {
         }
     }
 
-    /// What the space of header and keyslots holds beside the volume's `own`.
+    /// The name of foreign data in the space of the header and key slots. The volume's `own` range
+    /// doesn't count.
     fn stranger_beside(
         &self,
         device: &dyn BlockDevice,
         own: ByteRange,
     ) -> Result<Option<String>, VolumeError> {
         let mut hidden = vec![own];
-        // The magic of a copy that is damaged otherwise is no stranger's; that of
-        // LUKS1 at the start is.
+        // A damaged copy may still have its magic, which isn't foreign. LUKS1's magic at the start
+        // is.
         let start = read_what_can_be(device, ByteRange::new(0, MAGIC_BYTES))?;
         if start.strip_prefix(MAGIC) == Some(&[0, 2]) {
             hidden.push(ByteRange::new(0, MAGIC_BYTES));
@@ -149,8 +150,7 @@ impl Header {
 }
 
 impl Rebuilt {
-    /// What stands in the header's space, if that is something with a name that
-    /// is not the volume's own.
+    /// The name of foreign data in the header's space, if there are any that have a name.
     ///
     /// # Errors
     /// Those of reading that concern the whole device.
@@ -164,8 +164,8 @@ impl Rebuilt {
         self.header.stranger_beside(device, own)
     }
 
-    /// Writes both copies to `device`, whatever stands there; the one that the
-    /// metadata are from stays until the other one is there.
+    /// Writes both copies to `device`, whatever stands there. The copy from which the metadata come
+    /// stays until the other one is there.
     ///
     /// # Errors
     /// Those of writing.
@@ -175,7 +175,7 @@ impl Rebuilt {
     }
 }
 
-/// What is left of a copy.
+/// The remains of a copy.
 struct Remains {
     place: Place,
     offset: u64,

@@ -38,8 +38,8 @@ use std::ops::ControlFlow;
 /// The type of the keyslot that tells of a reencryption.
 const KEYSLOT_KIND: &str = "reencrypt";
 
-/// What a program must know to use a volume that is being reencrypted, and the version that its
-/// digest has.
+/// The requirement of a volume that is being reencrypted, and the version of the reencryption
+/// digest that goes with it.
 const REQUIREMENTS: [(&str, u8); 2] = [("online-reencrypt-v2", 2), ("online-reencrypt-v3", 3)];
 
 /// cryptsetup's first form, which nothing binds to the keys.
@@ -120,14 +120,14 @@ impl Header {
         linear && segments.next().is_none() && !self.is_reencrypting()
     }
 
-    /// What the header says is being done: `encrypt`, `reencrypt` or `decrypt`.
+    /// The kind of reencryption in the header: `encrypt`, `reencrypt` or `decrypt`.
     pub fn reencryption_mode(&self) -> Option<&str> {
         let slot = slot_of(self)?;
         self.json["keyslots"][slot.to_string()]["mode"].as_str()
     }
 
-    /// The length that a file should have when the encryption that has begun is done, if it was
-    /// made longer for that.
+    /// The length that a file should have after the encryption that has begun, if the file was made
+    /// longer for it.
     pub fn length_afterwards(&self) -> Option<u64> {
         let encrypts = self.reencryption_mode() == Some("encrypt");
         let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
@@ -200,9 +200,8 @@ impl Header {
         ))
     }
 
-    /// Both keys, by a passphrase that opens a keyslot of each. What the header says of the
-    /// reencryption is bound to them. Where nothing but leftovers of the old key is left, that
-    /// key is empty.
+    /// Both volume keys, by a passphrase that opens a key slot of each. The reencryption's digest
+    /// must verify with them. If only leftovers of the old key remain, that key is empty.
     ///
     /// # Errors
     /// As those of [`unlock`](Self::unlock), [`VolumeError::UnboundReencryption`], and

@@ -48,7 +48,7 @@ pub(super) fn check(json: &Map<String, Value>, header_size: u64) -> Result<(), D
     online(&keyslots, &segments, &required)
 }
 
-/// What cryptsetup demands of every keyslot.
+/// cryptsetup's rules for every key slot.
 fn general_keyslot(node: &Node) -> Result<(), Damage> {
     node.get("type")?.some_text()?;
     node.get("key_size")?.number()?;
@@ -235,7 +235,7 @@ fn space(config: &Node, segments: &[(u32, Node)], header_size: u64) -> Result<()
     }
 }
 
-/// What belongs to a reencryption of cryptsetup's is all there, or nothing is.
+/// Checks that all parts of an online reencryption of cryptsetup's are there, or none of them.
 fn online(keyslots: &Node, segments: &[(u32, Node)], required: &[&str]) -> Result<(), Damage> {
     let mut count = 0_u64;
     for (_, keyslot) in keyslots.numbered()? {

@@ -1,7 +1,7 @@
-//! [`Token`]: what other programs keep in a header to open a keyslot by, in words.
+//! [`Token`]: a description of what other programs store in a header to open a key slot.
 //!
-//! Only what is no secret, and no key in another form, is told. Tokens are read
-//! leniently: what is not as its program writes it is left out.
+//! It includes no secret, and no key in an encrypted or encoded form. Tokens are read leniently: a
+//! member that differs from its program's format is left out.
 
 use super::read::Header;
 use base64::Engine;
@@ -9,10 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Policies of clevis within policies, at most.
+/// The most levels of clevis policies within policies.
 const MOST_DEPTH: u32 = 4;
 
-/// The most parts that are told of one policy.
+/// The most parts of one policy that are described.
 const MOST_PARTS: usize = 16;
 
 /// A token.
@@ -22,9 +22,9 @@ pub struct Token {
     pub kind: String,
     /// The keyslots that it belongs to.
     pub keyslots: Vec<u32>,
-    /// What opens them by it, in words, if the type is known.
+    /// The key or device that opens the key slots by this token, in words, if the type is known.
     pub opened_by: Option<String>,
-    /// What it says of that, by names for scripts.
+    /// The parameters in the token, by names for scripts.
     pub details: Map<String, Value>,
 }
 
@@ -47,7 +47,7 @@ impl Header {
     }
 }
 
-/// What a token of a known type says.
+/// The description of a token of a known type.
 fn said(kind: &str, token: &Value) -> Option<(String, Map<String, Value>)> {
     let mut details = Map::new();
     let words = match kind {
@@ -149,7 +149,7 @@ fn fido2(token: &Value, details: &mut Map<String, Value>) -> String {
     words.join(", with ")
 }
 
-/// What the protected header of a JWE says to clevis.
+/// The clevis policy in the protected header of a JWE.
 fn policy(protected: &str) -> Option<Value> {
     let bytes = URL_SAFE_NO_PAD
         .decode(protected.trim_end_matches('='))
@@ -196,7 +196,7 @@ fn clevis(of: &Value, depth: u32) -> String {
     }
 }
 
-/// What may be told of a policy of clevis, without its keys.
+/// The public part of a clevis policy, without its keys.
 fn public(of: &Value, depth: u32) -> Value {
     let mut told = Map::new();
     told.insert("pin".into(), of["pin"].clone());

@@ -473,7 +473,7 @@ impl Verifier {
     }
 }
 
-/// What no random key ends with, but a shorter one with zeros behind it.
+/// An end that no random key has. A shorter key that was padded with zeros has it.
 const NO_END: [u8; 8] = [0; 8];
 
 /// Whether a cipher, as a header writes it, is none.

@@ -3,10 +3,11 @@
 use super::LuksHeader;
 use serde_json::Value;
 
-/// What the header at the start of a volume is to the one in a file of its own.
+/// The relation of the header at the start of a volume to the one in a file of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Own {
-    /// It has no key slot of the data, so that no passphrase reads them by it, and no newer key.
+    /// It has no key slot of the data, so no passphrase opens the data by it. It has no newer key
+    /// either.
     Erased,
     /// It is of another volume.
     Other,
@@ -14,17 +15,18 @@ pub enum Own {
     Same,
     /// It is from before a reencryption that the other one is in the middle of.
     Older,
-    /// It tells of a change of the data whose end, or all of it, the other one does not know.
+    /// It records a change of the data whose end, or all of it, the other one does not know.
     Newer,
-    /// They say different things, and nothing tells which of them is right.
+    /// They describe the data differently, and it's unclear which of them is right.
     Unclear,
 }
 
 impl LuksHeader {
-    /// What `own`, the header at the start of the volume, is to this one.
+    /// The relation of `own`, the header at the start of the volume, to this one.
     ///
-    /// Epochs tell nothing: a new passphrase counts there as much as a new volume key. A header
-    /// that is in the middle of a reencryption has both keys, and tells before from after.
+    /// Epochs decide nothing, because a new passphrase raises them as much as a new volume key
+    /// does. A header in the middle of a reencryption has both keys, and so tells before from
+    /// after.
     pub fn own(&self, own: &Self) -> Own {
         let has_keyslot = |digest: &Value| {
             let keyslots = digest["keyslots"].as_array();

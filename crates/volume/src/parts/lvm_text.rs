@@ -12,7 +12,7 @@
 /// How deep sections may lie in sections.
 const MOST_DEEP: usize = 8;
 
-/// What a name stands for.
+/// The value of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Value {
     Number(u64),
@@ -21,7 +21,7 @@ pub(super) enum Value {
     Section(Section),
 }
 
-/// Names and what they stand for, in their order.
+/// Names and their values, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Section(Vec<(String, Value)>);
 
@@ -72,7 +72,7 @@ impl Section {
     }
 }
 
-/// What a text says, if it is of this form.
+/// The names and values in a text; `None` if the text doesn't have this form.
 pub(super) fn parse(text: &str) -> Option<Section> {
     let mut reader = Reader { rest: text };
     reader.section(0)

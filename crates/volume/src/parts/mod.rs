@@ -35,7 +35,7 @@ pub struct Part {
     pub uuid: Option<String>,
     /// Its bytes, by where they are on the device: empty if they are not known.
     pub ranges: Vec<ByteRange>,
-    /// What cannot be done with it, with the reason.
+    /// The restriction on its use, with the reason.
     pub obstacle: Option<Obstacle>,
 }
 
@@ -54,16 +54,16 @@ pub enum Kind {
     },
     /// A logical volume of LVM2.
     LogicalVolume,
-    /// What a Linux software RAID keeps on one of its disks.
+    /// The data area of a Linux software RAID on one of its disks.
     RaidData,
 }
 
-/// What cannot be done with a part.
+/// A restriction on the use of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// It cannot be used, because of this.
+    /// It cannot be used, for this reason.
     Unusable(String),
-    /// It can be read only, because of this.
+    /// It can be read only, for this reason.
     ReadOnly(String),
 }
 
@@ -72,7 +72,7 @@ pub enum Obstacle {
 pub struct Parts {
     /// All of them.
     pub all: Vec<Part>,
-    /// What the user should know of the tables: damage, mostly.
+    /// Remarks about the tables for the user, mostly about damage.
     pub remarks: Vec<String>,
 }
 
@@ -117,7 +117,7 @@ fn known(names: &[String]) -> String {
     }
 }
 
-/// What one device is divided into, before it is known where that device lies.
+/// The parts of one device, before the place of that device is known.
 #[derive(Default)]
 struct Division {
     parts: Vec<Part>,
@@ -251,7 +251,7 @@ impl Part {
     }
 }
 
-/// What `device` itself is divided into.
+/// The parts of `device` itself, without the parts inside them.
 fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
     if let Some(division) = raid::at_fixed_places(device)? {
         return Ok(division);

@@ -125,7 +125,7 @@ fn unusable(reason: &str) -> Option<Obstacle> {
     Some(Obstacle::Unusable(reason.to_owned()))
 }
 
-/// What a level of RAID means for one disk of it.
+/// The restriction that a RAID level puts on the use of one of its disks.
 fn of_level(level: u32, disks: u32) -> Option<Obstacle> {
     match (level.cast_signed(), disks) {
         (1, 0 | 1) => None,

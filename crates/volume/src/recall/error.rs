@@ -10,10 +10,10 @@ pub enum RecallError {
     /// The format cannot tell a right secret from a wrong one.
     #[error("{} cannot tell a right passphrase or key file from a wrong one", .0.title())]
     Unchecked(Format),
-    /// A volume key is no passphrase.
+    /// The secret is a volume key, not a passphrase or key file.
     #[error("a volume key is not a passphrase or a key file")]
     VolumeKey,
-    /// The pattern is no text.
+    /// The pattern is not text.
     #[error("the pattern is not one line of UTF-8 text")]
     NotText,
     /// A key file that is not text has no keys of a keyboard.
@@ -36,7 +36,7 @@ pub enum RecallError {
     Set {
         /// Its number, from 1.
         at: usize,
-        /// What is wrong with it.
+        /// The mistake in it.
         why: UnknownSet,
     },
     /// A layout needs AltGr for a character, or has no such key.
@@ -71,7 +71,7 @@ fn told(count: u128) -> String {
 }
 
 impl RecallError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, in one sentence.
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::Unchecked(_) => {

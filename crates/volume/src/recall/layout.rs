@@ -25,10 +25,11 @@ pub enum Layout {
 /// Stands for a key that the layout does not have, or that types nothing.
 const NONE: char = '\0';
 
-/// What the keys type without and with Shift, in the order of the physical keys: 13 of the digits,
-/// 12 of `q`, 12 of `a`, 11 of `z` with the extra key of ISO keyboards first, the space bar.
+/// The characters that the keys type without and with Shift, in the order of the physical keys. The
+/// rows have 13 keys from the digits, 12 from `q`, 12 from `a`, and 11 from `z` with the extra key
+/// of ISO keyboards first. The space bar comes last.
 ///
-/// A dead key stands here as its accent.
+/// A dead key is listed as its accent.
 type Table = [&'static str; 2];
 
 impl Layout {
@@ -102,8 +103,8 @@ impl Layout {
         }
     }
 
-    /// What the keys that type `character` here type on `other`; `None` if one of the two
-    /// keyboards needs AltGr for that, or has no such key.
+    /// The character that the same key types on `other`. `None` if one of the two keyboards needs
+    /// AltGr for it, or has no such key.
     pub fn typed_on(self, other: Self, character: char) -> Option<char> {
         if character == NONE {
             return None;

@@ -45,13 +45,14 @@ const MOST_TEXT: usize = 64 << 10;
 /// The version of the candidates' order. It is part of what a kept search is recognised by.
 const ORDER: u32 = 1;
 
-/// What an owner still knows.
+/// The facts about a secret that its owner still knows.
 #[derive(Debug)]
 pub struct Known<'a> {
     /// The passphrase or key file, or a pattern.
     pub secret: &'a Secret,
-    /// What `?` stands for, if the secret is a pattern: `[abc]` is one of these, and a backslash
-    /// before `?`, `[`, `]` or another one makes it literal.
+    /// The characters that `?` stands for, if the secret is a pattern. In a pattern, `[abc]` stands
+    /// for one of its characters. A backslash before `?`, `[`, `]` or another backslash makes it
+    /// literal.
     pub pattern: Option<&'a Characters>,
     /// The keyboards, if it may have been typed on another one.
     pub layouts: Option<Layouts>,
@@ -60,9 +61,9 @@ pub struct Known<'a> {
 }
 
 impl Known<'_> {
-    /// What the passphrase may be: as it is given first, then with other line ends, in other forms
-    /// of Unicode, and with slips of the fingers; all of them together, but of a pattern one at a
-    /// time.
+    /// The possible passphrases, beginning with the secret as given. Then come other line ends,
+    /// other forms of Unicode, and typing slips. These changes are combined, but a pattern has only
+    /// one of them at a time.
     ///
     /// # Errors
     /// [`RecallError`].
@@ -107,7 +108,8 @@ impl Known<'_> {
         Ok(candidates)
     }
 
-    /// What there is to change.
+    /// The part of the secret to change: the characters of a text, or the end of bytes that are not
+    /// text.
     fn source(&self, bytes: &[u8]) -> Result<Source, RecallError> {
         let encoding = Encoding::of(bytes).filter(|_| bytes.len() <= MOST_TEXT);
         match (self.pattern, encoding) {
@@ -136,7 +138,7 @@ enum Source {
     Bytes,
 }
 
-/// What a passphrase may be, numbered from 0: no two are the same.
+/// The candidates for a passphrase, numbered from 0. No two are the same.
 pub struct Candidates {
     shapes: Vec<Shape>,
     /// The first number of each shape.
@@ -150,11 +152,11 @@ pub struct Candidates {
 /// One of them.
 #[derive(Debug)]
 pub struct Candidate {
-    /// What to open the volume with.
+    /// The secret to open the volume with.
     pub secret: Secret,
     /// The PIM, if several are tried.
     pub pim: Option<u32>,
-    /// What was changed in the secret that was given.
+    /// The changes made to the secret that was given.
     pub changes: Changes,
 }
 
@@ -223,7 +225,7 @@ impl Candidates {
         }
     }
 
-    /// What any of them changes in the secret that was given.
+    /// The changes that any of them makes to the secret that was given.
     pub fn changes(&self) -> Changes {
         let used = self.shapes.iter().map(|shape| &self.recipes[shape.recipe]);
         Changes::of_all(used)

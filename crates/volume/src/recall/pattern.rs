@@ -15,13 +15,13 @@ impl Spot {
         Self(Zeroizing::new(vec![character]))
     }
 
-    /// What may stand there, the likely ones first.
+    /// The possible characters of this place, the likely ones first.
     pub(super) fn choices(&self) -> &[char] {
         &self.0
     }
 
-    /// The same place as `change` makes its characters; those of which it makes nothing are left
-    /// out.
+    /// The same place with its characters mapped by `change`. Characters that map to nothing are
+    /// left out.
     pub(super) fn mapped(&self, change: impl Fn(char) -> Option<char>) -> Self {
         let mut choices = Zeroizing::new(Vec::with_capacity(self.0.len()));
         for changed in self.0.iter().filter_map(|character| change(*character)) {
@@ -151,7 +151,7 @@ fn set(signs: &[Sign]) -> Result<Zeroizing<Vec<char>>, UnknownSet> {
     }
 }
 
-/// What stands before the bracket that closes a set, which is taken as well; `None` without one.
+/// The signs of a set up to its closing bracket, which is consumed as well; `None` without one.
 fn class(rest: &mut (impl Iterator<Item = (usize, char)> + Clone)) -> Option<Zeroizing<Vec<Sign>>> {
     let next = |rest: &mut dyn Iterator<Item = (usize, char)>| {
         Some(match rest.next()?.1 {

@@ -9,7 +9,7 @@ pub struct Pims {
     last: u32,
 }
 
-/// A text that is no range.
+/// The error of a text that is not a PIM or a range of PIMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("give a whole number, or a range from smaller to larger such as 400..600")]
 pub struct UnknownPims;
@@ -25,7 +25,7 @@ impl Pims {
         self.last
     }
 
-    /// The only one, if it is no range.
+    /// The only PIM, if the range has just one.
     pub const fn only(self) -> Option<u32> {
         match self.first == self.last {
             true => Some(self.first),

@@ -32,17 +32,17 @@ pub(super) enum Form {
     Latin1,
 }
 
-/// What stands at the end.
+/// The end of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// What was given.
+    /// The end that the given secret has.
     Given,
     Nothing,
     LineFeed,
     ReturnAndLineFeed,
 }
 
-/// What is changed in the secret that was given.
+/// The changes to make to the secret that was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recipe {
     pub(super) layouts: Option<Layouts>,
@@ -52,8 +52,8 @@ pub(super) struct Recipe {
 }
 
 impl Recipe {
-    /// All that change at most so many things, and text only if there is `text`: those that change
-    /// less first, then the likely ones.
+    /// All recipes with at most `most` changes; changes of text only if there is `text`. Those that
+    /// change less come first, then the likely ones.
     pub(super) fn all(text: bool, layouts: Option<Layouts>, most: usize) -> Vec<Self> {
         let mut all = Vec::new();
         let only_text = |recipe: &Self| {
@@ -92,7 +92,7 @@ impl Recipe {
             + usize::from(self.ending != Ending::Given)
     }
 
-    /// What it changes, in the order in which it is done.
+    /// Its changes, in the order in which they are made.
     fn changes(&self) -> impl Iterator<Item = Change> {
         let slip = match self.slip {
             Slip::None => None,
@@ -150,8 +150,8 @@ impl fmt::Display for Change {
     }
 }
 
-/// What was changed in a secret, in words, as in `typed on a German keyboard, PIM 485`: `as it is`
-/// if nothing was.
+/// The changes made to a secret. They are displayed in words, as in `typed on a German keyboard,
+/// PIM 485`; `as it is` if there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes(Vec<Change>);
 
@@ -161,7 +161,7 @@ impl Changes {
         Self(recipe.changes().chain(pim.map(Change::Pim)).collect())
     }
 
-    /// What any of `recipes` changes, each once.
+    /// The changes that any of `recipes` makes, each one once.
     pub(super) fn of_all<'a>(recipes: impl Iterator<Item = &'a Recipe>) -> Self {
         let mut changes = Vec::new();
         for change in recipes.flat_map(Recipe::changes) {

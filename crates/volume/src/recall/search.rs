@@ -11,7 +11,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What a volume is known by: the start of its header, bytes.
+/// The length of the part at the start of a header that identifies the volume, bytes.
 const RECOGNISED_BY: u64 = 4096;
 
 /// Hears below which number all candidates were tried, from several threads, and may end the
@@ -52,10 +52,10 @@ pub enum End {
     },
 }
 
-/// What came of a search.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Report {
-    /// All candidates below this number were tried, and do not open the volume.
+    /// All candidates below this number were tried, and they do not open the volume.
     pub tried: u64,
     /// How it ended.
     pub end: End,
@@ -237,9 +237,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// What the same search is recognised by: the start of the header, `options` in words that
-    /// hold no secret, and the count of the candidates. It depends on no part of the secret
-    /// otherwise, so it does not help to test one.
+    /// A fingerprint by which the same search is recognised: a SHA-256 digest in hexadecimal. It
+    /// covers the format, the start and the size of the header, `options`, and the number of
+    /// candidates. `options` must not hold a secret. Nothing else depends on the secret, so the
+    /// fingerprint does not help to test one.
     ///
     /// # Errors
     /// [`VolumeError::Block`].
@@ -258,7 +259,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What the threads of a search share.
+/// The state that the threads of a search share.
 struct Run<'a> {
     search: &'a Search<'a>,
     watch: Watch<'a>,
@@ -266,9 +267,9 @@ struct Run<'a> {
 }
 
 struct State {
-    /// What no thread has begun.
+    /// The candidates that no thread has begun.
     left: Range<u64>,
-    /// What was begun and has not turned out to be wrong.
+    /// The candidates that were begun and have not turned out to be wrong.
     under_way: BTreeSet<u64>,
     end: Option<End>,
 }
@@ -320,7 +321,7 @@ impl Run<'_> {
         Some(number)
     }
 
-    /// Ends the search. What is found counts, also while it is being ended.
+    /// Ends the search. A candidate that is found counts even if the search is already ending.
     fn end(&self, end: End) {
         let mut state = self.lock();
         if state.end.is_none() || matches!(end, End::Found { .. }) {
@@ -328,7 +329,8 @@ impl Run<'_> {
         }
     }
 
-    /// Nobody panics while holding this lock.
+    /// Locks the state. No thread panics while it holds this lock, so a poisoned lock is still
+    /// valid.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

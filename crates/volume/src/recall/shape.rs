@@ -81,7 +81,7 @@ impl Shape {
         &self.bytes.as_bytes()[wild.from..][..wild.count]
     }
 
-    /// What may stand at a place.
+    /// The possible bytes at a place.
     fn choices(&self, at: usize) -> &[u8] {
         match self.wild.binary_search_by_key(&at, |wild| wild.at) {
             Ok(wild) => self.set(&self.wild[wild]),

@@ -15,7 +15,8 @@ pub(super) enum Encoding {
 }
 
 impl Encoding {
-    /// What `bytes` are in, if they are text of one line: without control characters.
+    /// The encoding of `bytes`; `None` if they are not one line of text, which has no control
+    /// characters.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         let is_control = |byte: &u8| *byte < b' ' || *byte == 0x7F;
         if bytes.iter().any(is_control) {
@@ -39,7 +40,7 @@ impl Encoding {
     }
 }
 
-/// What a secret ends with, if that is the end of a line.
+/// The line end of a secret; empty if it does not end in one.
 pub(super) fn line_end(bytes: &[u8]) -> &'static [u8] {
     match bytes {
         [.., b'\r', b'\n'] => b"\r\n",

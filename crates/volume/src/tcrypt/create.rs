@@ -11,20 +11,20 @@ use zeroize::Zeroizing;
 /// Keys, and noise behind them.
 const KEY_AREA_BYTES: usize = 256;
 
-/// What a hidden volume leaves free behind it, because file systems write at
-/// the end of the outer volume: more where the hidden one is large.
+/// Bytes that a hidden volume leaves free behind it, because file systems write at the end of the
+/// outer volume. A hidden volume of 2 MiB or more leaves more.
 const LEFT_BY_SMALL: u64 = 4096;
 pub(super) const LEFT_BY_LARGE: u64 = 65_536;
 const LARGE: u64 = 2 << 20;
 
-/// What a new volume shall be.
+/// The options of a new volume.
 #[derive(Clone, Debug)]
 pub struct Creation {
-    /// Whose volume it shall be.
+    /// The program whose volume is made.
     pub family: Family,
     /// The ciphers, named as in [`specs`](super::specs); the mode is XTS.
     pub algorithms: Vec<Algorithm>,
-    /// What it shall open with.
+    /// The key derivation, PIM and key files that it opens with.
     pub sealing: Sealing,
 }
 
@@ -75,13 +75,12 @@ impl Creation {
         Ok(unlocked)
     }
 
-    /// Makes a hidden volume of `size` bytes at the end of the data of
-    /// `outer`, the normal volume of `device`, whatever that holds there.
+    /// Makes a hidden volume of `size` bytes at the end of the data of `outer`, the normal volume
+    /// of `device`. Any data there are overwritten.
     ///
     /// # Errors
-    /// [`VolumeError::HiddenSize`], [`VolumeError::Unsupported`] where `outer`
-    /// is no normal volume or older than version 4, and those of
-    /// [`create`](Self::create).
+    /// [`VolumeError::HiddenSize`], [`VolumeError::Unsupported`] if `outer` isn't a normal volume
+    /// or is older than version 4, and those of [`create`](Self::create).
     pub fn create_hidden(
         &self,
         device: &dyn BlockDevice,
@@ -187,7 +186,7 @@ impl Creation {
     }
 }
 
-/// What is left for data on a device of `size` bytes.
+/// The room for data on a device of `size` bytes.
 pub(super) fn data_bytes(size: u64, sector_size: u32) -> u64 {
     let sector = u64::from(sector_size);
     size.saturating_sub(2 * HEADERS_BYTES) / sector * sector

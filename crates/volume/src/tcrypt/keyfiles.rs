@@ -24,7 +24,7 @@ pub struct Keyfiles {
 }
 
 impl Keyfiles {
-    /// How much of a key file counts, bytes: nobody need read more of it.
+    /// The length of the start of a key file that counts, bytes. The rest need not be read.
     pub const MOST_BYTES: usize = 1 << 20;
 
     /// No key files.
@@ -60,7 +60,7 @@ impl Keyfiles {
         self.count
     }
 
-    /// What the header key is derived from.
+    /// The input from which the header key is derived.
     pub(super) fn password(&self, family: Family, passphrase: &[u8]) -> Result<Key, VolumeError> {
         let longest = family.longest_passphrase();
         if passphrase.len() > longest {

@@ -13,13 +13,14 @@ use crate::VolumeError;
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
 use zeroize::Zeroizing;
 
-/// What a header has encrypted, bytes.
+/// The length of the encrypted part of a header, bytes.
 pub(super) const ENCRYPTED_BYTES: usize = 512 - SALT_BYTES;
 
 /// A sector that begins with an encrypted header, or a decrypted one.
 pub(super) type Sector = Zeroizing<[u8; 512]>;
 
-/// What stands before the keys in the modes before XTS.
+/// Lengths in the modes before XTS, bytes: the secret that stands before the keys, and the
+/// whitening in it.
 const SECRET_BYTES: usize = 32;
 const WHITENING_BYTES: usize = 16;
 

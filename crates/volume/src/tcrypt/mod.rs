@@ -90,14 +90,14 @@ pub enum Place {
 const HEADER_BYTES: u64 = 512;
 const SALT_BYTES: usize = 64;
 
-/// What the headers and their copies take at either end, from version 4 on.
+/// The length of the area at either end that holds the headers or their copies, bytes, from version
+/// 4 on.
 pub const HEADERS_BYTES: u64 = 131_072;
 const HIDDEN_AT: u64 = 65_536;
 const OLD_HIDDEN_BEFORE_END: u64 = 1536;
 const SYSTEM_AT: u64 = 31_744;
 
-/// What TrueCrypt calls a data unit: always so long, whatever the sectors of
-/// the volume.
+/// TrueCrypt's data unit, bytes. It does not depend on the sector size of the volume.
 const UNIT: u64 = 512;
 
 impl Place {

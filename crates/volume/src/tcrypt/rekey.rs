@@ -6,7 +6,7 @@ use crate::{Limits, Mapping, VolumeError};
 use block::BlockDevice;
 use cipher::{Algorithm, Key};
 
-/// A volume as it shall be.
+/// A volume with new keys, before anything is written.
 #[derive(Debug)]
 pub struct Rekeyed {
     /// Its data, where they are.

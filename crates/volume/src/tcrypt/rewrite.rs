@@ -38,9 +38,8 @@ impl Unlocked {
         Ok(())
     }
 
-    /// Writes the other one of header and copy anew, from the one that was
-    /// opened; so a destroyed header is restored. `passphrase` and `sealing`
-    /// are what it shall open with.
+    /// Writes the other one of the header and its copy anew, from the one that was opened. So it
+    /// restores a destroyed header. From then on it opens with `passphrase` and `sealing`.
     ///
     /// # Errors
     /// As [`change_passphrase`](Self::change_passphrase).
@@ -56,13 +55,13 @@ impl Unlocked {
         unaligned::write_verified(device, other, &copy)
     }
 
-    /// Writes header and copy to `device` from one that was opened elsewhere:
-    /// in a backup, the first 128 KiB of a volume in a file of their own.
-    /// `passphrase` and `sealing` are what they shall open with.
+    /// Writes the header and its copy to `device` from one that was opened elsewhere. That is a
+    /// backup: the first 128 KiB of a volume in a file of their own. From then on they open with
+    /// `passphrase` and `sealing`.
     ///
     /// # Errors
-    /// [`VolumeError::DataArea`] where the data would not fit the device, and
-    /// those of [`change_passphrase`](Self::change_passphrase).
+    /// [`VolumeError::DataArea`] if the data would not fit the device, and those of
+    /// [`change_passphrase`](Self::change_passphrase).
     pub fn write_headers(
         &self,
         device: &dyn BlockDevice,
@@ -94,12 +93,11 @@ impl Unlocked {
         self.spec == other.spec && own.ct_eq(&others).into()
     }
 
-    /// What stands where `restore` would write, or `write_headers` if `both`, if
-    /// that has a name: a header is noise.
+    /// The name of the data in the place that `restore` would write, or `write_headers` if `both`.
+    /// `None` if they have no name, as a header has none: it is noise.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`] where the header has no copy, and those of
-    /// reading.
+    /// [`VolumeError::Unsupported`] if the header has no copy, and those of reading.
     pub fn stranger(
         &self,
         device: &dyn BlockDevice,
@@ -212,9 +210,9 @@ impl Unlocked {
         }
     }
 
-    /// Where the copy of a header at `place` belongs, which is before the end of the device, if
-    /// that is behind the volume and something is there: data of somebody else's, or that copy,
-    /// which only its passphrase tells from noise.
+    /// The place of the copy of a header at `place`, near the end of the device. `None` if it lies
+    /// within the volume, or if nothing but zeros is there. Otherwise it holds foreign data or that
+    /// copy, and only the copy's passphrase tells the two apart.
     ///
     /// # Errors
     /// Those of reading.
@@ -251,7 +249,7 @@ impl Unlocked {
         })
     }
 
-    /// Where the copy of the header is, or shall be.
+    /// The offset of the copy of the header, whether the copy exists or is still to be written.
     fn copy_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
         self.check_copied()?;
         // Data that reach there have no copy.

@@ -9,7 +9,7 @@ use cipher::{CipherError, CipherSpec, Key};
 /// A header for the device: the salt, then what the passphrase encrypts.
 pub(super) type Sealed = [u8; HEADER_BYTES as usize];
 
-/// What a header shall open with beside its passphrase.
+/// The secrets and costs that a header opens with, besides its passphrase.
 #[derive(Clone, Debug)]
 pub struct Sealing {
     /// The key derivation.
@@ -55,7 +55,8 @@ impl Sealing {
         Ok(copies)
     }
 
-    /// What the header key is derived from; nothing at all is no secret.
+    /// The input from which the header key is derived. An empty passphrase without key files is
+    /// refused.
     fn password(&self, family: Family, passphrase: &Key) -> Result<Key, VolumeError> {
         if passphrase.is_empty() && self.keyfiles.count() == 0 {
             return Err(VolumeError::SecretLength {

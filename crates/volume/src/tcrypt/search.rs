@@ -1,10 +1,9 @@
 //! The search for the key derivation and the cipher that open a header, on
 //! all cores.
 //!
-//! What PBKDF2 gives is made in parts of a digest's length, each a job of its
-//! own: first the parts that short keys need, of all derivations, then the
-//! others. As soon as a derivation has a longer beginning, the ciphers that it
-//! suffices for are tried.
+//! PBKDF2's output is computed in parts of a digest's length, and each part is a job of its own.
+//! The parts that short keys need come first, for all derivations; then the others. Once more parts
+//! of a derivation are there, the ciphers that they suffice for are tried.
 
 use super::layers::{self, ENCRYPTED_BYTES, Sector};
 use super::prf::LONGEST_HEADER_KEY;
@@ -123,12 +122,12 @@ impl Search<'_> {
     }
 }
 
-/// What a derivation has given so far.
+/// The parts of a derivation that were computed so far.
 struct Derived<'a> {
     header: &'a Candidate,
     prf: Prf,
     kdf: Kdf,
-    /// Length of a part; `None` where there is one only.
+    /// Length of a part; `None` if there is only one.
     part_bytes: Option<usize>,
     parts: Mutex<Parts>,
 }
@@ -206,7 +205,7 @@ pub(super) fn all_units(kdf: Kdf, bytes: usize) -> u64 {
     part_units(kdf).saturating_mul(parts as u64)
 }
 
-/// What an iteration takes, in about 100 ns.
+/// The cost of one iteration of PBKDF2 with `hash`, in units of about 100 ns.
 const fn iteration_units(hash: Hash) -> u64 {
     match hash {
         Hash::Sha1 | Hash::Sha256 => 2,
@@ -217,7 +216,7 @@ const fn iteration_units(hash: Hash) -> u64 {
     }
 }
 
-/// What Argon2 takes to fill a KiB, likewise.
+/// The cost of filling a KiB with Argon2, in the same units.
 const KIB_UNITS: u64 = 7;
 
 /// How a search ends.
@@ -231,7 +230,7 @@ enum Outcome {
     Ended(Result<Box<Found>, VolumeError>),
 }
 
-/// What the threads of a search share.
+/// The state that the threads of a search share.
 struct Run<'a> {
     search: &'a Search<'a>,
     jobs: &'a [Job<'a>],
@@ -349,7 +348,8 @@ impl Search<'_> {
     }
 }
 
-/// Nobody panics while holding one of these locks.
+/// Locks `mutex`. No thread panics while it holds one of these locks, so a poisoned one is still
+/// valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

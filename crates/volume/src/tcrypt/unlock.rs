@@ -17,12 +17,12 @@ use std::thread;
 /// The longest passphrase of TrueCrypt, and of VeraCrypt up to version 1.23.
 const OLD_LONGEST_PASSPHRASE: usize = 64;
 
-/// What to open, and what is known of it.
+/// The volume to open, and the known facts about it.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// Whose volume it is.
+    /// The program whose volume it is.
     pub family: Family,
-    /// Which header to open.
+    /// The header to open.
     pub place: Place,
     /// VeraCrypt's multiplier of the costs; `None` and 0 are the usual costs.
     pub pim: Option<u32>,
@@ -148,8 +148,7 @@ impl Opening {
         Ok(unlocked)
     }
 
-    /// What a header key is derived from: the passphrase, and the key files with
-    /// it.
+    /// The input from which a header key is derived: the passphrase, mixed with the key files.
     ///
     /// # Errors
     /// [`VolumeError::SecretKind`] and [`VolumeError::SecretLength`].
@@ -165,7 +164,7 @@ impl Opening {
         }
     }
 
-    /// The same, and what VeraCrypt made of it up to version 1.23: it took the first 64
+    /// The same, and the variant that VeraCrypt made of it up to version 1.23: it took the first 64
     /// bytes of a longer passphrase.
     fn passwords(&self, secret: &Secret) -> Result<(Key, Option<Key>), VolumeError> {
         let whole = self.password(secret)?;
@@ -181,7 +180,7 @@ impl Opening {
         Ok((whole, short))
     }
 
-    /// What to try, none of it beyond `limits`.
+    /// The key derivations to try, all of them within `limits`.
     fn derivations(&self, limits: &Limits) -> Result<Vec<(Prf, Kdf)>, VolumeError> {
         checked_pim(self.family, self.place, self.pim)?;
         let checked = |prf: Prf| {
@@ -225,7 +224,7 @@ impl Opening {
         Ok(memory.max().unwrap_or(0))
     }
 
-    /// What may be a header.
+    /// The candidates for a header.
     fn headers(&self, device: &dyn BlockDevice) -> Result<Vec<Candidate>, VolumeError> {
         let size = device.geometry().size;
         let (mut headers, mut unread) = (Vec::new(), None);
@@ -277,7 +276,7 @@ pub struct Unlocked {
     pub offset: u64,
     /// Cipher and mode of the header and of the data.
     pub spec: CipherSpec,
-    /// What the header key was derived with.
+    /// The key derivation of the header key.
     pub prf: Prf,
     /// What stands in it.
     pub header: Header,
@@ -306,8 +305,8 @@ impl Unlocked {
         Ok(self.mapped(data, first))
     }
 
-    /// What a hidden volume has within the data of the outer one on `device`: its own data, and
-    /// before version 4 its header, which follows them.
+    /// The range that a hidden volume takes within the data of the outer one on `device`. It is the
+    /// hidden volume's data and, before version 4, its header, which follows them.
     ///
     /// # Errors
     /// Those of [`mapping`](Self::mapping).

@@ -25,7 +25,7 @@ const THEIR_BLOCK: u64 = 4096;
 /// Bytes that are copied at a time.
 const PIECE: u64 = 1 << 20;
 
-/// What the data shall be afterwards.
+/// The encryption of the data after the reencryption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     /// Cipher, mode and IV generator.
@@ -36,17 +36,18 @@ pub struct Target {
     pub keyslot: KeyslotOptions,
 }
 
-/// What the keyslot that tells of a reencryption says.
+/// The content of the key slot of type `reencrypt`.
 pub(in crate::luks2) struct Announcement<'a> {
     pub(in crate::luks2) mode: &'static str,
     pub(in crate::luks2) direction: &'static str,
-    /// What the data moves by.
+    /// The distance by which the data moves, bytes.
     pub(in crate::luks2) shift: u64,
-    /// The blocks to keep checksums of, of data that is moved down; otherwise it is kept itself.
+    /// The size of the blocks to keep checksums of, if data moves down. `None` keeps the data
+    /// itself.
     pub(in crate::luks2) block: Option<u64>,
-    /// Whether cryptsetup could not go on.
+    /// Whether cryptsetup could not continue the reencryption.
     pub(in crate::luks2) alone: bool,
-    /// Numbers of keyslots and areas that the header does not speak of yet.
+    /// Numbers of key slots and areas that are taken, but not in the header yet.
     pub(in crate::luks2) taken: (&'a [u32], &'a [ByteRange]),
     /// The device of the data, with the room that they need.
     pub(in crate::luks2) data: Geometry,
@@ -55,12 +56,13 @@ pub(in crate::luks2) struct Announcement<'a> {
 }
 
 impl Header {
-    /// Whether [`begin_reencryption`](Self::begin_reencryption) would lose no keyslot
-    /// that nobody gave up; costs of new ones need not be known for that.
+    /// Checks that [`begin_reencryption`](Self::begin_reencryption) would lose no key slot that the
+    /// user wants to keep. The costs of new key slots need not be known for that.
     ///
     /// # Errors
-    /// [`VolumeError::OtherKeyslots`] where there are keyslots of the data that are not kept,
-    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is none of them.
+    /// [`VolumeError::OtherKeyslots`] if there are key slots of the data that are not in `kept`,
+    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the
+    /// data.
     pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
         let bound = self.keyslots_of_data()?;
         if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
@@ -74,9 +76,9 @@ impl Header {
         }
     }
 
-    /// Begins: makes a keyslot of the new key for each keyslot in `kept`, one at
-    /// least, with the passphrase that stands beside its number, and the
-    /// journal, and says so in the header. No data is touched.
+    /// Begins a reencryption: makes the journal and a key slot of the new key for each key slot in
+    /// `kept`, of which there must be at least one. Each has the passphrase beside its number. The
+    /// header then states that the reencryption has begun. No data is touched.
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] where that has happened already, or the
@@ -361,8 +363,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Says in the header that all this has begun, in what it has left beside the keyslots. What
-    /// could not be gone on with to the end is not begun.
+    /// Writes to the header that the reencryption has begun, with the largest free area as its
+    /// journal. It refuses a reencryption that could not be carried to its end.
     pub(in crate::luks2) fn announce(
         &mut self,
         device: &dyn BlockDevice,

@@ -1,10 +1,10 @@
 //! The keyed digest over the metadata of a reencryption.
 //!
-//! The header's own checksum needs no key, so that anybody who can write to the disk can make
-//! one. This digest is PBKDF2 over both volume keys, the `reencrypt` keyslot and the backup
-//! segments: without the keys nobody can pretend that a reencryption has begun.
+//! The header's own checksum needs no key, so that any program that can write to the disk can make
+//! one. This digest is PBKDF2 over both volume keys, the `reencrypt` key slot and the backup
+//! segments. Without the keys, no program can pretend that a reencryption has begun.
 //!
-//! Source: cryptsetup's, of its requirements `online-reencrypt-v2` and `-v3`.
+//! Source: cryptsetup's code for its requirements `online-reencrypt-v2` and `-v3`.
 
 use super::{Backup, KEYSLOT_KIND, Keys, backup};
 use crate::luks2::create::digest_json;
@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 /// The longest text of the metadata that can be bound.
 const MOST_TEXT: usize = 64;
 
-/// The bytes that the digest is of; `None` if the metadata lack a member. `keys` that belong to
-/// one digest are given once.
+/// The input of the digest; `None` if the metadata lack a member. `keys` that belong to one digest
+/// are given once.
 pub(super) fn message(
     json: &Map<String, Value>,
     version: u8,

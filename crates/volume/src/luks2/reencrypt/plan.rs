@@ -27,7 +27,7 @@ const MOST_WINDOW: u64 = 16 << 20;
 /// The largest block that a checksum may be of.
 const MOST_BLOCK: u64 = 1 << 20;
 
-/// What becomes of the data.
+/// The operation on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Encrypt,
@@ -60,7 +60,7 @@ pub(super) enum Protection {
 }
 
 impl Protection {
-    /// What it can only protect the whole of.
+    /// The smallest unit that it can protect, bytes; 1 if it protects any length.
     const fn block(self) -> u64 {
         match self {
             Self::Checksum { block, .. } => block,
@@ -115,14 +115,14 @@ pub(super) enum Progress {
     Done,
 }
 
-/// What a reencryption is to do.
+/// The plan of a reencryption, as the header describes it.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) slot: u32,
     mode: Mode,
     direction: Direction,
     protection: Protection,
-    /// Of the window that was moved.
+    /// The protection of the window that was moved.
     moved_protection: Protection,
     pub(super) previous: Segment,
     pub(super) last: Segment,
@@ -131,7 +131,7 @@ pub(super) struct Plan {
     pub(super) new_digest: Option<u32>,
     /// Bytes of data.
     pub(super) length: u64,
-    /// What windows are made of.
+    /// The length of a window is a multiple of this, bytes.
     unit: u64,
     /// Whether the header says how many bytes the data has.
     fixed: bool,
@@ -356,12 +356,12 @@ impl Plan {
         }
     }
 
-    /// What the data moves by.
+    /// The distance by which the data moves, bytes.
     const fn shift(&self) -> u64 {
         self.previous.offset.abs_diff(self.last.offset)
     }
 
-    /// Bytes at the start of the data that were moved.
+    /// The length of the part at the start of the data that was moved, bytes.
     fn moved_length(&self) -> u64 {
         self.moved.map_or(0, |moved| moved.length)
     }
@@ -419,7 +419,7 @@ impl Plan {
         self.moved.is_some() && self.mode == Mode::Decrypt && edge == self.last_edge()
     }
 
-    /// What to work on next.
+    /// The next window to work on.
     pub(super) fn window_at(&self, edge: u64) -> Result<Window, VolumeError> {
         if self.moved.is_some() && edge == self.last_edge() {
             let to = self.moved_length();

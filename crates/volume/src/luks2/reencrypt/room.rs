@@ -1,8 +1,8 @@
-//! Room for a header before data that are not encrypted yet, and the header put there.
+//! Makes room for a header before data that are not encrypted yet, and puts the header there.
 //!
-//! What the header overwrites is copied behind the data first. Until that is done the header is
-//! in a file of its own, and a digest in it tells which data it is to be put before: a file may
-//! have been put back from a backup meanwhile, or be another one.
+//! The bytes that the header will overwrite are copied behind the data first. Until that is done,
+//! the header is in a file of its own. A digest in it identifies the data that it belongs to,
+//! because the file of the data may have been restored from a backup or replaced meanwhile.
 
 use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
@@ -14,13 +14,13 @@ use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
 use serde_json::{Value, json};
 
-/// What every device writes as a whole.
+/// The unit that every device writes as a whole, bytes.
 const SECTOR: usize = 512;
 
-/// Bytes that are compared at a time, where there may be many.
+/// Bytes that are compared at a time, if there are many.
 const PIECE: u64 = 1 << 20;
 
-/// What is to be done to data before they are encrypted.
+/// The work to do on data before they are encrypted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes that the device had when this began.
@@ -68,7 +68,7 @@ pub(super) fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
     })
 }
 
-/// What the data begin with when their start was to be copied.
+/// The state of the start of the data, which was to be copied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
     /// The same as the copy.
@@ -79,7 +79,8 @@ enum Start {
     Other,
 }
 
-/// What `data` begin with, whose start was to be copied to `moved`, for the header on `side`.
+/// Compares the start of `data`, which was to be copied to `moved`, with that copy and with the
+/// header on `side`.
 fn start_now(
     side: &dyn BlockDevice,
     data: &dyn BlockDevice,
@@ -119,11 +120,11 @@ fn came_from(
 }
 
 impl Header {
-    /// What there is to do before `data`, which are not encrypted yet, get this header, which is
-    /// on `side`.
+    /// The work to do on `data` before they get this header, which is on `side`. They are not
+    /// encrypted yet.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`] where they are not the data with which this began, and those of
+    /// [`VolumeError::OtherData`] if they are not the data with which this began, and those of
     /// reading.
     pub fn room(
         &self,

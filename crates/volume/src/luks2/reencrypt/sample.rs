@@ -130,7 +130,7 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// What tells a reencryption from all others: the digests of the keys of before and afterwards.
+/// An identifier of a reencryption: a hash of the digests of its old and new keys.
 fn bond(json: &Map<String, Value>) -> String {
     let digest = |flag| -> Option<&str> {
         let segments = json["segments"].as_object()?;
@@ -161,7 +161,8 @@ pub(super) fn token(plaintext: &dyn BlockDevice, keys: &Keys) -> Result<Value, V
     }))
 }
 
-/// Nobody without the keys can tell from it what the data are.
+/// A digest of the start of the plaintext, keyed with the new key, or with the old one if the new
+/// one is empty. It reveals nothing about the data without that key.
 fn digest(plaintext: &dyn BlockDevice, keys: &Keys) -> Result<Key, VolumeError> {
     let salt = start(plaintext, ByteRange::new(0, plaintext.geometry().size))?;
     let key = match keys.new.is_empty() {

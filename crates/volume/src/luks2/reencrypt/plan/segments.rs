@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The flag of the segment that is being worked on.
 const HOT: &str = "in-reencryption";
 
-/// What a part of the data is.
+/// The state of a part of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::luks2::reencrypt) enum Kind {
     Old,
