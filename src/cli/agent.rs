@@ -1,5 +1,5 @@
-//! What this program does when another process of it has started it to measure
-//! file systems; nobody types these commands.
+//! The commands by which one process of this program starts another to measure file systems. Users
+//! do not type them.
 
 use super::Failure;
 use clap::Args;

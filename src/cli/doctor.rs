@@ -135,7 +135,7 @@ fn ciphers(text: &mut String) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What becomes of keys in this program's memory.
+/// The protection of keys in this program's memory.
 #[cfg(target_os = "linux")]
 fn secrets(text: &mut String) -> Result<(), Failure> {
     use crate::cli::protection;

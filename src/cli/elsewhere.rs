@@ -4,14 +4,14 @@ use super::Failure;
 use clap::Args;
 use std::ffi::OsString;
 
-/// What was given to such a command; nobody looks at it.
+/// The arguments of a command that does not work on this system. They are ignored.
 #[derive(Debug, Args)]
 pub struct Ignored {
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     arguments: Vec<OsString>,
 }
 
-/// That something is not to be had on this system.
+/// The error of a feature that is not available on this system.
 pub fn needs_linux(what: &str) -> Failure {
     Failure::new(
         2,

@@ -69,17 +69,17 @@ impl Failure {
         Self::new(code, what, remedy)
     }
 
-    /// What happened, for where it is only a warning.
+    /// The description of the error, for use in a warning.
     pub fn what(&self) -> &str {
         &self.what
     }
 
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &str {
         &self.remedy
     }
 
-    /// The same, with something else to do about it.
+    /// The same failure with another remedy.
     pub fn with_remedy(self, remedy: String) -> Self {
         Self { remedy, ..self }
     }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// A file that is larger is no result of these programs.
+/// The largest file that is read, bytes. A larger one is not a result of these programs.
 const MOST: u64 = 64 << 20;
 
 /// Options of `cryptmark import`.

@@ -1,7 +1,7 @@
-//! The command line: one subcommand a file, and what they share.
+//! The command line: a file for each subcommand, and the code that they share.
 
-/// As in the standard library, but a standard error that is gone or full is no reason to panic: a
-/// server would end in the middle of a request.
+/// Like the standard library's macro, except that a standard error that is closed or full does not
+/// cause a panic. A panic would end a server in the middle of a request.
 macro_rules! eprint {
     ($($arguments:tt)*) => {{
         let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($arguments)*));
@@ -233,7 +233,7 @@ fn waiting(store: &Store) -> Result<Option<String>, Failure> {
     })
 }
 
-/// What became of runs that waited.
+/// The results of handing over runs that had waited.
 fn told(handed: &HandedOver) -> String {
     let mut text = String::new();
     if handed.stored > 0 {
@@ -257,7 +257,7 @@ fn told(handed: &HandedOver) -> String {
     text
 }
 
-/// Prints to standard output; a reader that closed the pipe is no error.
+/// Prints to standard output. A reader that closed the pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -270,8 +270,8 @@ fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says what was done. If standard output cannot take it, standard error does: an error would mean
-/// that nothing was changed.
+/// Reports a finished change. If standard output cannot take the text, standard error does. An
+/// error would suggest that nothing was changed.
 fn print_done(text: &str) {
     if let Err(failure) = print(text) {
         eprint!(
@@ -281,10 +281,10 @@ fn print_done(text: &str) {
     }
 }
 
-/// How often the user or the system has asked to end.
+/// The number of times that the user or the system has asked this program to end.
 static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether somebody counts them, and knows what to do at the second.
+/// Whether a service counts the signals and acts on the second one itself.
 static COUNTED: AtomicBool = AtomicBool::new(false);
 
 /// The number of times that Ctrl-C or termination was asked for so far; from

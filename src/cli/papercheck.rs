@@ -59,7 +59,7 @@ pub fn run(options: &PapercheckOptions) -> Result<(), Failure> {
     }
 }
 
-/// What is wrong first, then what there is.
+/// The report of the claims: the wrong ones first, then a summary.
 fn told(file: &Path, claims: &[Claim<'_>]) -> String {
     let mut text = String::new();
     for Claim { row, finding } in claims {
@@ -96,7 +96,8 @@ fn told(file: &Path, claims: &[Claim<'_>]) -> String {
     text
 }
 
-/// What a row is about, as far as it says.
+/// The subject of a row: its figure, system, device, cipher, pattern, direction and metric, as far
+/// as they are filled in.
 fn about(row: &Row) -> String {
     let words = [
         &row.figure,

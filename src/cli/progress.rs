@@ -8,10 +8,10 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// A progress bar, silent where standard error is no terminal or the user said so.
+/// A progress bar. It is silent if standard error is not a terminal or the user asked for silence.
 pub struct Progress {
     bar: ProgressBar,
-    /// Whether a search has shown itself: several threads tell how far it is.
+    /// Whether a search has shown itself: several threads report its progress.
     shown: Once,
     /// Whether anything was visited: of slices the first may begin after the start.
     visited: Once,
@@ -61,7 +61,7 @@ impl Progress {
         progress
     }
 
-    /// Starts with writing trials of which nobody knows how many there are.
+    /// Starts with writing trials, whose number is unknown.
     #[cfg(feature = "fleet")]
     pub fn trials(silent: bool) -> Self {
         let progress = Self::new(silent, 0);
@@ -170,7 +170,7 @@ impl Progress {
         self.bar.enable_steady_tick(Duration::from_millis(200));
     }
 
-    /// What is filled, copied or played.
+    /// Shows how much is filled, copied or played.
     pub fn filled(&self, done: u64) {
         self.bar.set_position(done);
     }

@@ -1,12 +1,11 @@
-//! What keeps others from the memory of this program, in which keys are.
+//! Protection of this program's memory, which holds keys, from other processes.
 
 use rustix::process::{
     DumpableBehavior, Resource, dumpable_behavior, getrlimit, set_dumpable_behavior, setrlimit,
 };
 
-/// From now on no core is dumped, and no process of the same user may read this one's
-/// memory, attach to it, or open what it has open: only root may. What it starts is as
-/// open as ever.
+/// From now on no core is dumped. No other process of the same user can read this one's memory,
+/// attach to it, or open its files; only root can. Child processes are not protected.
 pub fn begin() {
     // Neither is ever refused to a process about itself; `doctor` looks.
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
@@ -15,7 +14,7 @@ pub fn begin() {
     let _ = setrlimit(Resource::Core, cores);
 }
 
-/// Whether that is so.
+/// Whether the protection is on.
 pub fn is_on() -> bool {
     let closed = dumpable_behavior().is_ok_and(|now| now == DumpableBehavior::NotDumpable);
     closed && getrlimit(Resource::Core).current == Some(0)

@@ -111,14 +111,15 @@ const UNTIL: Until = Until {
     precision: 2.0,
 };
 
-/// What a first look takes, seconds, and the most that it fills before.
+/// The longest measurement of a cell in a first look, seconds, and the most bytes that it fills
+/// before.
 const QUICK_SECONDS: f64 = 8.0;
 const QUICK_SIZE: ByteSize = ByteSize::mb(256);
 
-/// What a first look at a steady state writes whole, and more than once.
+/// The size of a first look at a steady state, which writes all of it more than once.
 const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
 
-/// What calibrated key derivations of a first look take, ms.
+/// The target of calibrated key derivations in a first look, ms.
 const QUICK_ITER_TIME: u32 = 200;
 
 /// The tiers that can be measured so far.

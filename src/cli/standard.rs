@@ -78,9 +78,9 @@ fn named<'a>(path: &'a Path, standard: &'static str) -> &'a Path {
     }
 }
 
-/// Whether a standard descriptor was closed. Before anything else, Rust's runtime opens
-/// /dev/null in its place, for reading and writing; who wants to read or write nothing has
-/// it opened for one of them.
+/// Whether a standard descriptor was closed. Rust's runtime opens /dev/null in its place at the
+/// start, for reading and writing. A caller that redirects a descriptor to /dev/null opens it for
+/// one of them only.
 #[cfg(target_os = "linux")]
 fn is_closed(descriptor: impl std::os::fd::AsFd) -> bool {
     use rustix::fs::{FileType, OFlags, fcntl_getfl, fstat, major, minor};

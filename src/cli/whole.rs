@@ -8,13 +8,13 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{NamedTempFile, PersistError};
 
-/// What is zero over such a length takes no room on the disk.
+/// The length of a range of zeros that is written as a hole and takes no room on the disk, bytes.
 const HOLE: usize = 4096;
 
 /// Symbolic links that are followed from one to the next; Linux follows as many.
 const MOST_LINKS: usize = 40;
 
-/// What becomes of a file that has the name already.
+/// The treatment of a file that already has the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Other {
     /// It stays, and the new one is refused.
@@ -23,8 +23,8 @@ enum Other {
     Goes,
 }
 
-/// Where the user wants a file, looked at once: what is there then may be replaced as it is
-/// then, and what appears later may not.
+/// The place at which the user wants a file, examined once. A file that is there at that time may
+/// be replaced if it stays unchanged. A file that appears later may not.
 #[derive(Debug)]
 pub struct Target {
     /// What links lead to.
@@ -74,7 +74,8 @@ impl Target {
         folder(&self.path)
     }
 
-    /// What is there, opened, if it is a pipe or a terminal, which takes what it is given.
+    /// Opens the pipe or terminal at that place, which takes the data directly; `None` if there is
+    /// none.
     ///
     /// # Errors
     /// Those of opening it, and [`io::ErrorKind::InvalidInput`] for a disk or a socket,
@@ -130,7 +131,7 @@ impl Target {
     }
 }
 
-/// Whether it is the same file, and nobody has written to it.
+/// Whether it is the same file, and it was not written to.
 #[cfg(unix)]
 fn is_unchanged(before: &Metadata, now: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -193,8 +194,8 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     ))
 }
 
-/// What the user is told where `path` could not be written: exit code 4 if something has
-/// appeared there, or changed, since it was looked at.
+/// The error if `path` could not be written. The exit code is 4 if a file has appeared there, or
+/// changed, since it was examined.
 pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
     match error.kind() {
         io::ErrorKind::AlreadyExists => Failure::new(

@@ -1,4 +1,4 @@
-//! What operations on file systems take on a machine that is not here.
+//! Estimates of the time that file system operations take on another machine.
 
 use crate::cli::in_memory::in_memory;
 use crate::cli::{Failure, open_store, print};
@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// What `--json` prints; times are seconds.
+/// The output of `--json`. Times are seconds.
 #[derive(Serialize)]
 struct Answer<'a> {
     target: &'a Target,
@@ -20,8 +20,8 @@ struct Answer<'a> {
     estimates: &'a [Estimate],
 }
 
-/// Estimates for the machine that the file `target` describes; what has to be
-/// measured here is measured on `backend` where one is forced.
+/// Estimates for the machine that the file `target` describes. Costs that the file lacks are
+/// measured here, on `backend` if one is forced.
 pub fn run(
     target: &Path,
     backend: Option<Backend>,
@@ -70,7 +70,7 @@ fn recorded(store: &Store, target: &Target) -> Result<Run, Failure> {
     Err(nothing.into())
 }
 
-/// What the target gives, and what is measured here of the rest.
+/// The cost of `cipher`: the values in the target, and measurements made here for the missing ones.
 fn cost(cipher: &Cipher, run: &Run, backend: Option<Backend>) -> Result<Cost, Failure> {
     let sector_bytes = run.trials.iter().find_map(|trial| trial.sector_bytes);
     let sector_bytes = sector_bytes.unwrap_or(512);

@@ -33,7 +33,7 @@ const CANDIDATES: [&str; 5] = [
 /// seven rounds show.
 const PLAN: &str = "advice";
 
-/// Spare flash where nobody says more: 128 GiB behind 128 GB.
+/// The default for spare flash, as a fraction of the drive's size: 128 GiB behind 128 GB.
 const SPARE: f64 = 0.0737;
 
 /// Share of a drive that is in use.
@@ -193,7 +193,8 @@ impl HereOptions {
         print(&(json + "\n"))
     }
 
-    /// What is known before anything is measured; Argon2's costs are not.
+    /// The facts about the machine that are known before any measurement. Argon2's costs are not
+    /// among them.
     fn machine(&self) -> Result<Machine, Failure> {
         let amplification = |spare: f64| {
             let all = 1.0 + spare;
@@ -268,7 +269,7 @@ impl HereOptions {
         }
     }
 
-    /// What is measured on the disk.
+    /// The plan of the measurements on the disk.
     fn plan(&self, sector_bytes: u32) -> Result<Plan, Failure> {
         let mut plan = Plan::load(PLAN)?;
         plan.sector_size = Sizes::One(sector_bytes);
@@ -394,7 +395,7 @@ impl HereOptions {
     }
 }
 
-/// Whoever asks what to choose is not sent to what protects little.
+/// Refuses ciphers that protect little, because this command recommends ciphers for new volumes.
 fn refuse_weak(encryptions: &[Encryption]) -> Result<(), Failure> {
     for Encryption { spec, .. } in encryptions {
         if let Some(weakness) = spec.weaknesses().first() {
@@ -446,7 +447,7 @@ fn chosen_rates(rates: &[Rate], sector_bytes: u32) -> BTreeMap<String, CipherRat
     chosen
 }
 
-/// Where a volume would be that somebody wants at `at`.
+/// The place of a new volume at `at`, or of the one that is there.
 fn place(at: &Path) -> Place {
     let whole = std::path::absolute(at).unwrap_or_else(|_| at.to_owned());
     match at.is_dir() {
@@ -455,7 +456,7 @@ fn place(at: &Path) -> Place {
     }
 }
 
-/// Shows how far it is; nothing is kept before it is whole.
+/// Shows the progress. Nothing is kept before the run is complete.
 struct Shown<'a>(&'a Progress);
 
 impl Observer for Shown<'_> {

@@ -141,7 +141,7 @@ fn doing(setup: Setup) -> &'static str {
     }
 }
 
-/// What is told of a life.
+/// The report of a drive's simulated life.
 fn life_of(setup: Setup, lived: Lived) -> told::Life {
     told::Life {
         setup: match setup {

@@ -47,10 +47,10 @@ pub fn run(options: &TraceOptions) -> Result<(), Failure> {
     target.publish(draft).map_err(unwritable)
 }
 
-/// Writes to somebody who reads as much as he likes.
+/// Writes a trace to a pipe or a file. A reader that closes the pipe early is not an error.
 fn stream(input: File, output: impl Write, format: Format) -> Result<(), TraceError> {
     match rewrite(input, BufWriter::new(output), format) {
-        // Who reads no further has enough.
+        // The reader closed the pipe, and needs no more.
         Err(TraceError::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.map(drop),
     }

@@ -1,11 +1,10 @@
 //! `cryptmark report --serve`: the store in a browser on this machine.
 //!
-//! The store is its owner's alone, and other users of this machine reach loopback as
-//! well: so the address has a secret in its path, which the owner reads on the
-//! terminal. A page of another host that sends the user's browser here is refused by
-//! what browsers say of themselves. Pages link to each other by relative addresses,
-//! and tell nobody else where they are. No file is served: every page is made of
-//! records.
+//! The store belongs to its owner alone, and other users of this machine can reach loopback as
+//! well. So the address has a secret in its path, which the owner reads on the terminal. If a page
+//! of another host sends the user's browser here, the headers that browsers add let the server
+//! refuse it. Pages link to each other by relative addresses, and reveal the address to no other
+//! host. The server sends no files: every page is made of records.
 
 use crate::cli::{Failure, print, stop_on_signal};
 use ::report::compare::{self, CompareError, Options, compare};
@@ -29,7 +28,7 @@ const HEAD: usize = 16 << 10;
 const LINES: usize = 100;
 /// How long a client may take over its request.
 const ASKING: Duration = Duration::from_secs(5);
-/// How long a connection lasts in all: nobody keeps others waiting for ever.
+/// The longest duration of a connection in all. A slow client cannot keep others waiting forever.
 const LASTING: Duration = Duration::from_secs(15);
 /// How often the end is looked for.
 const TICK: Duration = Duration::from_millis(100);
@@ -67,7 +66,7 @@ pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What pages are made of.
+/// The data that pages are made of.
 struct Shelf {
     store: Store,
     address: SocketAddr,
@@ -158,7 +157,8 @@ fn converse(mut stream: TcpStream, shelf: &Shelf) -> io::Result<()> {
     }
 }
 
-/// What is left of the time that may pass since `start`.
+/// The rest of the time `limit` that began at `start`. An error of the kind `TimedOut` if none is
+/// left.
 fn left(start: Instant, limit: Duration) -> io::Result<Duration> {
     let left = limit.checked_sub(start.elapsed());
     left.filter(|left| !left.is_zero())
@@ -284,7 +284,7 @@ fn is_for_us(authority: Option<&str>, headers: &[Header<'_>], port: u16) -> bool
     host && authority && origin && site
 }
 
-/// What nobody guesses: 128 bits as hexadecimal digits.
+/// A random secret that cannot be guessed: 128 bits as hexadecimal digits.
 fn secret() -> Result<String, Failure> {
     let key = Key::random(16).map_err(|error| {
         let remedy = "See the kernel log (dmesg) for what is wrong with its random numbers.";
@@ -294,8 +294,8 @@ fn secret() -> Result<String, Failure> {
     Ok(digits.collect())
 }
 
-/// What follows `/SECRET/` in a path; the time that it takes says nothing of how much
-/// of the secret is right.
+/// The part of a path behind `/SECRET/`. The time that this takes does not reveal how much of the
+/// secret is right.
 fn path_behind<'a>(secret: &str, path: &'a str) -> Option<&'a str> {
     let (given, rest) = path.strip_prefix('/')?.split_once('/')?;
     let pairs = given.bytes().zip(secret.bytes());

@@ -15,7 +15,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What becomes of what is measured.
+/// The options for the results of a run.
 #[derive(Debug, Args)]
 pub struct Output {
     /// Write the record as JSON; - is standard output

@@ -1,4 +1,4 @@
-//! What `cryptmark run --dry-run` prints of a plan on storage or in memory.
+//! The output of `cryptmark run --dry-run` for a plan on storage or in memory.
 
 use lab::plan::Plan;
 use lab::record::Tier;
@@ -15,7 +15,7 @@ struct Asked {
     by_engine: bool,
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub(super) fn describe(plan: &Plan, at: &Path) -> String {
     let asked = asked(plan);
     // Each drive has its own plain side, and what is not simulated another one.

@@ -17,7 +17,7 @@ use std::path::Path;
 /// The plan where none is named.
 const PLAN: &str = "file-systems";
 
-/// What the option for plans says where none is named.
+/// The default of the option for plans.
 const UNNAMED: &str = "quick";
 
 /// The plan that `options` ask for, with what they change in it; nothing where
@@ -130,7 +130,7 @@ pub(super) fn measure(
 }
 
 impl RunOptions {
-    /// What would be ignored in silence.
+    /// Refuses options that would have no effect here.
     fn refuse_what_is_no_file_systems(&self) -> Result<(), Failure> {
         let given = [
             ("--threads", !self.threads.is_empty()),

@@ -252,8 +252,8 @@ impl VolumeArguments {
             .or_else(|| side.exists().then_some(side))
     }
 
-    /// Opens the volume and its detached header: for writing if `write`, which keeps out
-    /// everybody else; who reads keeps out nobody.
+    /// Opens the volume and its detached header. If `write`, they are opened for writing and no
+    /// other process may use them. Reading locks out no other reader.
     pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
         self.opened(
             |path| Disk::open(path, write),
@@ -261,19 +261,19 @@ impl VolumeArguments {
         )
     }
 
-    /// Opens both for reading, so that nobody writes to them meanwhile.
+    /// Opens both for reading, and keeps other processes from writing to them meanwhile.
     pub fn steady_devices(&self) -> Result<Devices, Failure> {
         self.opened(Disk::steady, Disk::steady)
     }
 
-    /// Opens the volume, and the device that its header is on for a change that is done
-    /// within seconds: others wait for it.
+    /// Opens the volume, and the device of its header, for a change that takes seconds. Other
+    /// processes wait for it.
     pub fn devices_for_header(&self) -> Result<Devices, Failure> {
         self.check_place()?;
         self.opened(Disk::for_header, |path| Disk::open(path, false))
     }
 
-    /// Refuses what [`devices_for_header`](Self::devices_for_header) would refuse.
+    /// Refuses a volume that [`devices_for_header`](Self::devices_for_header) would refuse.
     pub fn check_free(&self) -> Result<(), Failure> {
         self.check_place()?;
         Disk::check_free(self.header_path().as_deref().unwrap_or(&self.image))
@@ -313,7 +313,8 @@ impl VolumeArguments {
         })
     }
 
-    /// Who has the volume or its header open for writing, as far as this can be known.
+    /// The processes that have the volume or its header open for writing, as far as this can be
+    /// known.
     pub fn writers(&self) -> Option<String> {
         let header = self.header_path();
         disk::writers(
@@ -507,7 +508,7 @@ impl VolumeArguments {
         (self.veracrypt_pim, one)
     }
 
-    /// What is known of a TrueCrypt or VeraCrypt volume.
+    /// The options for opening a TrueCrypt or VeraCrypt volume.
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
         let place = match (self.tcrypt_system, self.tcrypt_hidden, self.tcrypt_backup) {
             (true, _, _) => tcrypt::Place::System,

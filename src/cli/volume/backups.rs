@@ -22,17 +22,17 @@ use std::sync::{Mutex, PoisonError};
 use volume::tcrypt::Family;
 use volume::{Hash, Loss, LuksHeader, VolumeError};
 
-/// What TrueCrypt and VeraCrypt keep at either end of a volume.
+/// The length of the headers of TrueCrypt and VeraCrypt at either end of a volume, bytes.
 pub const TCRYPT_HEADERS: u64 = 128 << 10;
 
-/// What a header that cannot be read is looked for in, keyslots and all.
+/// The length of the start of a volume that may hold an unreadable header and its key slots, bytes.
 const START: u64 = 16 << 20;
 
-/// Whatever a header says, no more is kept of it: eight keyslots of LUKS1 and all
-/// of LUKS2 take less.
+/// The most bytes of a header that are kept, whatever the header says. Eight key slots of LUKS1
+/// take less, and so does a whole LUKS2 header.
 pub const MOST_BYTES: u64 = 256 << 20;
 
-/// What TrueCrypt and VeraCrypt fill with noise behind a header.
+/// The range behind a header that TrueCrypt and VeraCrypt fill with noise.
 const BESIDE_HEADER: Range<usize> = 512..64 << 10;
 
 /// Stands for a UUID that is none.
@@ -41,18 +41,18 @@ const UNNAMED: &str = "unnamed";
 /// Backups of a volume that are left.
 const KEPT: usize = 3;
 
-/// What a command does to headers.
+/// The change that a command makes to headers.
 #[derive(Clone, Copy, Debug)]
 pub struct Change {
-    /// How the user calls it; part of a file's name.
+    /// The name of the command, as the user types it; part of a file's name.
     pub command: &'static str,
     /// The volume is TrueCrypt's or VeraCrypt's.
     pub family: Option<Family>,
-    /// What is kept where there is no header that can be read.
+    /// The copy to keep if there is no readable header.
     pub otherwise: Otherwise,
 }
 
-/// What is kept of a device without a header that can be read.
+/// The part of a device that is kept if it has no readable header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Otherwise {
     /// Nothing: the command itself will find that there is none.
@@ -63,7 +63,7 @@ pub enum Otherwise {
     Start,
 }
 
-/// What this process does, and what it has kept.
+/// The change that this process makes, and the copies that it has kept.
 struct State {
     change: Change,
     seen: Vec<PathBuf>,
@@ -74,7 +74,7 @@ struct State {
 
 static STATE: Mutex<Option<State>> = Mutex::new(None);
 
-/// From now on, headers of what is opened for writing are kept first.
+/// From now on, the header of every volume that is opened for writing is kept first.
 pub fn begin(change: Change) {
     *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(State {
         change,
@@ -142,13 +142,13 @@ pub fn keep(place: &Path, disk: &Disk) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file of this program's own, which is no volume of the user's.
+/// Whether this is a file of this program's own, and not a volume of the user's.
 fn is_own(place: &Path) -> bool {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
     name.starts_with(".cryptmark-") || name.ends_with(".cryptmark-header")
 }
 
-/// The name of a place that it has wherever the program goes.
+/// The name of a place that works from any working directory.
 fn whole_name(place: &Path) -> PathBuf {
     let name = match is_remote(place) {
         true => place.to_owned(),
@@ -226,9 +226,9 @@ impl Copy {
         }))
     }
 
-    /// Whether a backup of the same place and kind is of the same volume. What has no UUID is told
-    /// by the noise behind its header, which no command changes; another volume may have taken
-    /// its place.
+    /// Whether a backup of the same place and kind is of the same volume; another volume may have
+    /// taken its place. A volume without a UUID is recognised by the noise behind its header, which
+    /// no command changes.
     fn follows(&self, stored: &list::Stored) -> bool {
         let beside = |bytes: &[u8]| bytes.get(BESIDE_HEADER).map(<[u8]>::to_vec);
         let before = || std::fs::read(&stored.path).ok();
@@ -336,8 +336,8 @@ fn ends(disk: &Disk) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// What there is of `range`, with zeros for what cannot be read; how many bytes
-/// those are.
+/// Reads `range`, as far as the disk has it, with zeros for bytes that cannot be read. Returns the
+/// number of such bytes.
 pub fn read(disk: &Disk, range: ByteRange, into: &mut Vec<u8>) -> Result<u64, Failure> {
     const UNIT: u64 = 4096;
     let geometry = disk.geometry();

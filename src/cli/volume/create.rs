@@ -168,7 +168,7 @@ fn headless(options: &CreateOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Fills with noise: zeros under a key that nobody keeps.
+/// Fills `data` with noise: zeros that are encrypted under a random key, which is then forgotten.
 pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure> {
     let spec: CipherSpec = CIPHER.parse().map_err(VolumeError::Cipher)?;
     let mapping = Mapping {
@@ -363,7 +363,7 @@ impl CreateOptions {
         }
     }
 
-    /// Refuses a secret in a file that becomes the volume: nobody would have it afterwards.
+    /// Refuses a secret in a file that becomes the volume, because the secret would be lost.
     fn check_secrets(&self) -> Result<(), Failure> {
         let keyfiles = self
             .keyfiles

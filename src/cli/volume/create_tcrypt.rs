@@ -232,8 +232,8 @@ fn describe(unlocked: &Unlocked, data: ByteRange) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What opens a volume, and what it shall open with from then on: the same
-/// derivation, PIM and key files.
+/// The derivation, PIM and key files of an opened volume. With them its new header opens in the
+/// same way.
 pub fn resealed(opening: &Opening, unlocked: &Unlocked) -> Sealing {
     Sealing {
         prf: unlocked.prf,

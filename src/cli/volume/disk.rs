@@ -36,7 +36,7 @@ pub enum Disk {
     /// The last two.
     #[cfg(target_os = "linux")]
     Nbd(Box<Claimed>),
-    /// What `--partition` names on one of them.
+    /// The part of one of them that `--partition` names.
     Part(Box<part::OpenPart>),
 }
 
@@ -45,7 +45,7 @@ pub enum Disk {
 pub struct Claimed {
     device: NbdDevice,
     _claim: Option<Claim>,
-    /// What serves an image, which QEMU locks. It goes after its client.
+    /// The server of an image, which QEMU locks. It is dropped after its client.
     _server: Option<image::Server>,
 }
 
@@ -148,8 +148,8 @@ impl Disk {
         Ok(())
     }
 
-    /// Takes the lock under which cryptsetup reads and changes headers, for as long as
-    /// this is open. Who cannot use its folder goes on without, as cryptsetup does.
+    /// Takes the lock under which cryptsetup reads and changes headers, and holds it while this is
+    /// open. If its folder cannot be used, it continues without the lock, as cryptsetup does.
     #[cfg(target_os = "linux")]
     fn lock_header(&mut self, place: &Path) -> Result<(), Failure> {
         let (device, lock) = match self {
@@ -304,7 +304,7 @@ impl Disk {
         }
     }
 
-    /// What it holds: of a file, all that it stores.
+    /// The known content. For a file, all of the stored bytes are searched.
     pub fn content(&self, place: &Path) -> Result<Content, Failure> {
         let content = match self {
             Self::File(device, _) => device.content(place),
@@ -315,7 +315,7 @@ impl Disk {
         Ok(content.map_err(VolumeError::Block)?)
     }
 
-    /// What is stored in `range`, as far as anybody knows.
+    /// The stored ranges and the holes in `range`, as far as they are known.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         match self {
             Self::File(device, _) => device.extents(range),
@@ -375,8 +375,8 @@ pub fn whole_name(place: &Path) -> Result<PathBuf, Failure> {
     })
 }
 
-/// Who has one of `places` open for writing, as a sentence says it; nothing where nobody
-/// is known.
+/// The processes that have one of `places` open for writing, as a part of a sentence; `None` if
+/// none is known.
 pub fn writers<'a>(places: impl IntoIterator<Item = &'a Path>) -> Option<String> {
     let local = places.into_iter().filter(|place| !is_remote(place));
     let mut users = Vec::new();

@@ -28,7 +28,7 @@ struct Seen<'a> {
     size: u64,
     /// The kind of volume that it is.
     format: Option<Format>,
-    /// What it holds, in words.
+    /// Its content, in words.
     holds: String,
 }
 

@@ -101,7 +101,7 @@ struct SetOptions {
 }
 
 impl HeaderOptions {
-    /// What the command does to headers, if it changes them.
+    /// The change that the command makes to headers, if it makes one.
     pub fn change(&self) -> Option<Change> {
         let change = |command, family, otherwise| {
             Some(Change {

@@ -212,7 +212,7 @@ fn windows_time(ticks: u64) -> Option<String> {
     (ticks > 0).then(|| time.to_string())
 }
 
-/// What a header says, also if it cannot be used.
+/// The fields of a header, including one that cannot be used.
 fn luks1(device: &Disk) -> Result<Value, Failure> {
     let outline = luks1::Outline::read(device)?;
     let texts = &outline.texts;

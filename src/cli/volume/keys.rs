@@ -214,7 +214,7 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a new secret in a file that the command changes: nobody would have it afterwards.
+/// Refuses a new secret in a file that the command changes, because the secret would be lost.
 fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), Failure> {
     for (option, path) in new.named() {
         volume.check_distinct(option, standard::input(path))?;
@@ -222,7 +222,7 @@ fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), F
     Ok(())
 }
 
-/// Another passphrase for a TrueCrypt or VeraCrypt volume, in header and copy.
+/// Sets another passphrase of a TrueCrypt or VeraCrypt volume, in the header and its copy.
 fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
     let image = options.volume.image();
     options.volume.refuse_foreign_options(family.format())?;
@@ -329,8 +329,8 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the volume for reading, after it was seen that the header can be changed: nobody
-/// shall type for nothing.
+/// Opens the volume for reading, after a check that the header can be changed. Otherwise the user
+/// would type a passphrase in vain.
 fn look(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
     volume.check_free()?;
     open(volume, volume.devices(false)?)
@@ -344,9 +344,9 @@ fn open(volume: &VolumeArguments, devices: Devices) -> Result<(Devices, Format, 
     Ok((devices, format, header))
 }
 
-/// Opens the header for a change, after everything was asked for that a user types: from
-/// now on others wait. If the header is not the one that `secret` opened, it opens this
-/// one as well, or nothing is changed.
+/// Opens the header for a change, once the user has typed everything; from now on other processes
+/// wait. If `secret` opened another header than this one, it must open this one as well, or nothing
+/// is changed.
 fn take(
     volume: &VolumeArguments,
     (header, unlocked): (Header, Unlocked),

@@ -1,5 +1,5 @@
-//! What a new keyslot costs to open, what opens it, and which of the old ones
-//! stay when the volume key changes.
+//! The cost of opening a new key slot, its secret, and the choice of old key slots that stay when
+//! the volume key changes.
 
 use super::disk::Disk;
 use super::secrets::{self, Empty};
@@ -14,7 +14,7 @@ use volume::{
     Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
 };
 
-/// cryptsetup's defaults: what an unlock takes, and LUKS's hash.
+/// cryptsetup's defaults: the duration of an unlock, ms, and LUKS's hash.
 const ITER_TIME_MS: u64 = 2000;
 const HASH: Hash = Hash::Sha256;
 
@@ -163,7 +163,7 @@ pub fn named_hash(name: Option<&str>) -> Result<Option<Hash>, Failure> {
     }
 }
 
-/// The options that say what a keyslot shall open with.
+/// The options for the secret of a new key slot.
 #[derive(Debug, Args)]
 pub struct NewSecretArguments {
     /// File with the new passphrase in its first line; - is standard input
@@ -217,8 +217,8 @@ impl NewSecretArguments {
 /// How often a passphrase is asked for, as cryptsetup does.
 const TRIES: u32 = 3;
 
-/// The options that say which keyslots stay when the volume key changes: those
-/// of which somebody knows what opens them.
+/// The options for the key slots that stay when the volume key changes. Only slots whose secrets
+/// are given can stay.
 #[derive(Debug, Args)]
 pub struct KeptArguments {
     /// File with the passphrase of another key slot to keep, in its first line; can be repeated
@@ -230,9 +230,8 @@ pub struct KeptArguments {
 }
 
 impl KeptArguments {
-    /// The keyslots of the data that stay, each with what opens it: `first`,
-    /// those that the options open, and, if `ask` and at a terminal, those that
-    /// the user opens.
+    /// The key slots of the data that stay, each with the secret that opens it. They are `first`,
+    /// those that the options open, and, if `ask` and at a terminal, those that the user opens.
     pub fn keyslots(
         &self,
         header: &Header,

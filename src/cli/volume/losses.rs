@@ -1,4 +1,4 @@
-//! What would be lost, in words, before anything is overwritten.
+//! Descriptions of the data that would be lost, before anything is overwritten.
 
 mod fitting;
 
@@ -83,9 +83,9 @@ pub fn refusal_inside(place: &Path, words: &str) -> Failure {
     )
 }
 
-/// What the plaintext of a volume shows, in words. Of a fresh one it is noise, or zeros
-/// where nothing is stored: only what has a name, or what noise never looks like, counts, and
-/// sectors that were written and are damaged.
+/// A description of the data in the plaintext of a volume; `None` if it looks fresh. A fresh
+/// plaintext is noise, or zeros in holes. So only these count: data with a known name, data that
+/// noise never looks like, and damaged sectors among others that can be read.
 ///
 /// # Errors
 /// Those of reading it.
@@ -119,7 +119,7 @@ pub fn is_named(volume: &dyn BlockDevice) -> Result<bool, Failure> {
     Ok(!names.is_empty())
 }
 
-/// A LUKS volume by its version, name and key slots: what nobody can make again.
+/// A LUKS volume by its version, name and key slots, which cannot be made again.
 fn known_better(found: &Found, device: &Disk) -> Option<String> {
     (found.name == signature::LUKS && found.at == 0).then_some(())?;
     let format = Format::detect(device).ok()??;
@@ -182,7 +182,7 @@ pub fn shred_header(device: &Disk) -> Result<(), Failure> {
     fill(device, ByteRange::new(0, end), true)
 }
 
-/// What cryptsetup and this program leave for a header, and the most of it that is
-/// overwritten.
+/// The usual length of the area that cryptsetup and this program leave for a header, bytes, and the
+/// most bytes of it that are overwritten.
 const USUAL_HEADER: u64 = 16 << 20;
 const MOST_HEADER: u64 = 1 << 30;

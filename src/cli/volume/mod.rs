@@ -162,7 +162,7 @@ fn image(arguments: &ArgMatches) -> Result<&Path, Failure> {
 }
 
 impl VolumeCommand {
-    /// What it does to headers, if it changes them.
+    /// The change that it makes to headers, if it makes one.
     fn change(&self) -> Option<Change> {
         let luks = |command| Change {
             command,

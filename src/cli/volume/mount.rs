@@ -20,7 +20,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the plaintext is called.
+/// The name of the plaintext's file.
 pub const FILE: &str = "volume";
 
 /// Cores that are worth decrypting on for one mount.
@@ -29,7 +29,7 @@ const MOST_THREADS: usize = 16;
 /// How long requests that are on their way may take.
 const ENDING: Duration = Duration::from_secs(60);
 
-/// How often it is looked whether somebody has unmounted the file system.
+/// The interval of checks whether the file system was unmounted from outside.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Options of `cryptmark volume mount`.
@@ -131,7 +131,7 @@ fn mount_point(path: &Path, yes: bool) -> Result<PathBuf, Failure> {
     Ok(directory)
 }
 
-/// Who gets at a file, as the user wants it.
+/// The users that may reach a file.
 pub fn visibility(allow_other: bool) -> Visibility {
     match allow_other {
         true => Visibility::RootToo,
@@ -143,9 +143,9 @@ pub fn visibility(allow_other: bool) -> Visibility {
 pub struct Mounted<'a> {
     service: &'a Service,
     fuse: FuseMount,
-    /// When it was looked last whether the file system is there.
+    /// The time of the last check whether the file system is there.
     looked: Cell<Instant>,
-    /// Whether it was said that it cannot be taken away.
+    /// Whether the warning was printed that it cannot be unmounted.
     warned: Cell<bool>,
 }
 

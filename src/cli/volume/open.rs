@@ -98,12 +98,12 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     print(&text)
 }
 
-/// What a volume of plain mode was made with where its maker named nothing.
+/// The default parameters of plain mode, with which a volume was made if its maker gave none.
 const PLAIN_DEFAULTS: &str = "warning: cryptsetup's plain mode without options is \
      `-c aes-cbc-essiv:sha256 -s 256 --hash ripemd160` up to 2.6, and `-c aes-xts-plain64 -s 256 \
      --hash sha256` from 2.7 on";
 
-/// Whether the passphrase is right can be told of a container whose data cannot.
+/// Checks the passphrase of a BestCrypt container; its data cannot be opened here.
 fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(Format::Bestcrypt)?;
     let header = bestcrypt::Header::read(devices.data())?;

@@ -29,7 +29,7 @@ use zeroize::Zeroizing;
 /// A search that takes longer is confirmed.
 const UNASKED: Duration = Duration::from_secs(600);
 
-/// A search that takes less is over before anybody has read how long it takes.
+/// A search that takes less ends before a user has read the estimate.
 const WORTH_TELLING: Duration = Duration::from_secs(2);
 
 /// The longest answer to a question, bytes.
@@ -304,7 +304,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the changes are of.
+    /// The thing that is changed, in words.
     fn subject(&self) -> &'static str {
         match (self.options.pattern, self.options.secret.takes_key_file()) {
             (true, _) => "the pattern",
@@ -313,7 +313,7 @@ impl Run<'_> {
         }
     }
 
-    /// What was tried, a sentence.
+    /// A sentence that lists the changes that were tried.
     fn was_tried(&self) -> String {
         let mut kinds = vec!["as it is".to_owned()];
         kinds.extend(self.candidates.changes().each());
@@ -325,7 +325,7 @@ impl Run<'_> {
     }
 }
 
-/// Room for what is printed, so that no part of it is left behind by growing.
+/// Room for the printed text, so that growing leaves no copy of a part of it in memory.
 const MOST_SHOWN: usize = 256 << 10;
 
 /// A passphrase for people: as text, or if it is not text, in hexadecimal.

@@ -1,5 +1,5 @@
-//! What a file holds that is no volume of the type that was asked for, and what
-//! type was meant.
+//! Explains a file that is not a volume of the requested type: its content, and the type that was
+//! meant.
 
 use crate::cli::Failure;
 use block::BlockDevice;
@@ -190,7 +190,7 @@ pub enum Wrapped {
 }
 
 impl Wrapped {
-    /// What begins with `start`, a sector at least.
+    /// The format whose signature is in `start`, which holds at least a sector.
     pub fn known(start: &[u8]) -> Option<&'static Self> {
         let mut known = WRAPPED.iter();
         known.find_map(|(magic, at, wrapped)| {

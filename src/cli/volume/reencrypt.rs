@@ -83,7 +83,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     print(go_through(options)?)
 }
 
-/// What is said at the end.
+/// The text that ends the output.
 const DONE: &str = "done\n";
 
 fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
@@ -329,8 +329,8 @@ fn change(
     work(options, header, (device, data), &keys)
 }
 
-/// The lock under which cryptsetup reencrypts the volume of this UUID. Who cannot use its folder
-/// goes on without, as cryptsetup does.
+/// The lock under which cryptsetup reencrypts the volume of this UUID. If its folder cannot be
+/// used, the reencryption goes on without the lock, as cryptsetup's does.
 #[cfg(target_os = "linux")]
 fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, Failure> {
     // The header says what it likes, and this is going to be the name of a file.
@@ -364,8 +364,8 @@ fn work(
     Ok(outcome?)
 }
 
-/// A header for `path` that nobody finds before it is published: until it says
-/// what has begun, it says something that is not so.
+/// A header for `path` whose file has no name before it is published. Until it records that the
+/// reencryption has begun, its content is not true.
 fn draft(
     path: &Path,
     fill: impl FnOnce(&File) -> io::Result<()>,

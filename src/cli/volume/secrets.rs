@@ -13,7 +13,7 @@ use volume::{Format, Secret};
 /// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
 
-/// Of a passphrase, wherever it comes from; nobody types so much.
+/// The most bytes of a passphrase, from any source. Users do not type so much.
 const MOST_PASSPHRASE: usize = 64 << 10;
 
 /// The options that say what to open a volume with.
@@ -38,7 +38,7 @@ pub struct SecretArguments {
 }
 
 impl SecretArguments {
-    /// What to open a volume of `format` with: asked for where no option says.
+    /// The secret to open a volume of `format` with. It is asked for if no option gives it.
     pub fn secret(&self, format: Format, image: &Path) -> Result<Secret, Failure> {
         if let Some(path) = &self.volume_key_file {
             return Ok(Secret::VolumeKey(read(path, 0, None)?));
@@ -94,8 +94,7 @@ impl SecretArguments {
         self.key_file.is_some() || self.passphrase_file.is_some()
     }
 
-    /// What a volume that is being made shall open with: asked for twice where
-    /// no option says.
+    /// The secret that a new volume will open with. It is asked for twice if no option gives it.
     pub fn first_secret(&self, image: &Path, empty: Empty) -> Result<Key, Failure> {
         match (&self.key_file, &self.passphrase_file) {
             (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
@@ -121,8 +120,8 @@ pub fn key_in(path: &Path) -> Result<Key, Failure> {
     read(path, 0, None)
 }
 
-/// Whether a new passphrase may be empty. What opens with nothing is open to all, and
-/// most often it is a pipe that has ended, or Enter pressed twice.
+/// Whether a new passphrase may be empty. All users can open a volume whose passphrase is empty.
+/// Most often it comes from a pipe that has ended, or from Enter pressed twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Empty {
     /// It is refused.
@@ -174,7 +173,7 @@ pub fn ask_twice(image: &Path, empty: Empty) -> Result<Key, Failure> {
     }
 }
 
-/// Whether there is somebody to ask.
+/// Whether there is a terminal at which a user can answer.
 pub fn can_ask() -> bool {
     io::stdin().is_terminal()
 }

@@ -162,7 +162,7 @@ fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What the exports are called: several by their files.
+/// The names of the exports. Several exports are named by their files.
 fn names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
     if options.more.is_empty() {
         let name = options.name.clone().unwrap_or_default();
@@ -211,7 +211,8 @@ impl Served for Running {
         self.thread.take().map_or(Ok(()), joined)
     }
 
-    /// Who is connected hears the answers to what it has sent, and no more.
+    /// Ends the server. Connected clients get the answers to the requests that they have sent, and
+    /// no more.
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         if how == End::Unused && self.connections() > 0 {
             return Ok(false);

@@ -1,5 +1,5 @@
-//! What everything that serves a volume shares: in the foreground or not, known
-//! to others, ended by a signal or when nobody uses it.
+//! The common part of all commands that serve a volume. It runs them in the foreground or
+//! background and records them for other commands. They end by a signal, or when they are idle.
 //!
 //! ```text
 //! let Some(service) = options.service.begin(&[volume])? else { return Ok(()) };   // --daemon: served by now
@@ -37,16 +37,16 @@ use std::time::{Duration, Instant};
 /// Tells the program that it was started to serve in the background.
 const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
 
-/// What such a one says before all else, when it is served.
+/// The first byte that a program in the background sends, once it serves.
 const READY: u8 = b'+';
 
-/// Requests that are worked on at a time where the storage is slow.
+/// Requests that are worked on at a time if the storage is slow.
 const THREADS: usize = 16;
 
-/// How soon a signal, and the end of what is served, are noticed.
+/// The interval at which a signal, and the end of a served volume, are noticed.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How often it is tried to end what somebody uses.
+/// The interval of attempts to end a service that is in use.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// The options of everything that serves.
@@ -93,37 +93,36 @@ impl FromStr for LockAfter {
 
 /// Something that is served.
 pub trait Served {
-    /// Whether somebody else has ended it.
+    /// Whether it was ended from outside.
     fn is_over(&self) -> bool;
 
-    /// Connections to clients, where nobody else sees them.
+    /// The number of connections to clients, if only this process can see them.
     fn connections(&self) -> usize {
         0
     }
 
-    /// What came of it, asked once when it [is over](Self::is_over).
+    /// The result of its end, asked for once when it [is over](Self::is_over).
     ///
     /// # Errors
-    /// Where it has ended by a fault and not because somebody wanted that.
+    /// It has ended by a fault, and not on request.
     fn outcome(&mut self) -> Result<(), Failure>;
 
-    /// Ends it; or, where somebody uses it, only with [`End::Now`], and says
-    /// false otherwise.
+    /// Ends it. If it is in use, only [`End::Now`] does; otherwise false is returned.
     fn end(&mut self, how: End) -> Result<bool, Failure>;
 }
 
-/// How something ends that somebody may use.
+/// The way to end something that may be in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// If nobody uses it.
+    /// Only if it is not in use.
     Unused,
     /// At once.
     Now,
 }
 
 impl ServiceArguments {
-    /// Begins to serve; with `--daemon` in a process of its own, and returns
-    /// nothing when that one is [ready](Service::ready).
+    /// Begins to serve. With `--daemon` a process of its own serves, and this returns `None` when
+    /// that one is [ready](Service::ready).
     ///
     /// # Errors
     /// Exit code 4 where the volume is served already and one of both writes;
@@ -198,7 +197,7 @@ impl ServiceArguments {
         Ok(())
     }
 
-    /// Whether nobody may write.
+    /// Whether writes are refused.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
@@ -286,13 +285,13 @@ impl Service {
         })
     }
 
-    /// Whether nobody may write.
+    /// Whether writes are refused.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Lets others know of a place that is about to be made, so that it is
-    /// found whatever becomes of this process.
+    /// Records a place that is about to be made, for other commands. So it is found whatever
+    /// becomes of this process.
     pub fn add(&self, place: Place) -> Result<(), Failure> {
         // From now on there is something to take away before the end.
         count_signals()?;
@@ -300,7 +299,7 @@ impl Service {
         self.own().change(change).map_err(unrecorded)
     }
 
-    /// What others read of it, with all that was added.
+    /// The record that other commands read, with all places added so far.
     pub fn record(&self) -> Record {
         self.own().record().clone()
     }
@@ -310,7 +309,7 @@ impl Service {
         self.own().private_directory()
     }
 
-    /// Tells the user that it is served: from now on, in the background.
+    /// Tells the user that it is served. From now on it is in the background.
     pub fn ready(&self, message: &str) -> Result<(), Failure> {
         if !self.daemon {
             return print(message);
@@ -337,14 +336,11 @@ impl Service {
         })
     }
 
-    /// Serves until a signal, until somebody ends it from outside, or until it
-    /// was idle for as long as the user said; then everything written is made
-    /// durable. What is in use is waited for, but for a second signal. `exports` are
-    /// in the order of the volumes.
+    /// Serves until a signal, until it is ended from outside, or until it was idle for as long as
+    /// the user said. Then everything written is made durable. A volume in use delays the end until
+    /// a second signal. `exports` are in the order of the volumes.
     ///
-    /// # Errors
-    /// Exit code 1 where it was in use or has ended by a fault, and where a write or flush has
-    /// failed.
+    /// Exit code 1 if it was in use or has ended by a fault, and if a write or flush has failed.
     pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {
         let ended = self.serve(exports, served);
         let flushed = exports.iter().map(|export| export.flush());
@@ -407,8 +403,8 @@ impl Service {
         }
     }
 
-    /// What could not be stored, or else what came of it; and writes that down for whoever
-    /// unmounts. In the background nobody else hears it, and the record stays.
+    /// The failures to store data, or else the given outcome. The result is recorded for the user
+    /// that unmounts. In the background it is printed nowhere else, so the record stays.
     fn with_last_word(
         &self,
         exports: &[Arc<Export>],
@@ -452,7 +448,7 @@ impl Service {
     }
 }
 
-/// What is said of a volume that was not written as it should have been.
+/// The message for a volume whose writes or flushes failed.
 fn what_is_lost(image: &Path, failures: &Failures) -> Ending {
     let Failures {
         count,
@@ -485,11 +481,11 @@ fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
     }
 }
 
-/// What came of a thread that has served.
+/// The outcome of a thread that has served.
 ///
 /// # Errors
-/// What it returned, and exit code 1 where it has panicked: what was written is flushed all the
-/// same.
+/// The thread's own error, and exit code 1 if it has panicked. Written data are flushed in either
+/// case.
 pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(), Failure> {
     match thread.join() {
         Ok(outcome) => outcome.map_err(Into::into),
@@ -501,8 +497,8 @@ pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(),
     }
 }
 
-/// Starts this program once more with the same arguments, returns when it
-/// serves, and leaves it alone.
+/// Starts this program once more with the same arguments. Returns when that process serves, and
+/// leaves it running.
 fn in_background() -> Result<(), Failure> {
     // Ctrl-C is for who asks for the passphrase.
     stop_on_signal()?;

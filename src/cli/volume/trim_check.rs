@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
-/// What is written and deleted, in MiB, unless there is less room.
+/// The amount that is written and deleted, MiB, unless there is less room.
 const WRITTEN: u64 = 32;
 /// Columns of a map.
 const COLUMNS: usize = 64;
@@ -182,7 +182,8 @@ fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-/// What somebody sees of a part of the image who has seen it before it was used.
+/// The state of a part of the image, as an observer sees it that knows the image from before its
+/// use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     /// Nothing is stored there.

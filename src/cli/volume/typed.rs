@@ -58,7 +58,7 @@ pub fn bytes(mut from: impl Read, most: usize) -> io::Result<Key> {
     })
 }
 
-/// What is typed on the terminal and not shown.
+/// Asks for a line on the terminal, which does not show it.
 pub fn prompt(question: &str, most: usize) -> Result<Key, Failure> {
     // Ctrl-C then interrupts the reading, after which the terminal shows again
     // what is typed, and does not end the program before that.

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// How long what was in use a moment ago may take until it is not.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How long somebody may still use what is to be unmounted.
+/// The time for which a volume that is to be unmounted may still be in use.
 const MOMENT: Duration = Duration::from_millis(500);
 
 /// How long a server may take to count who is connected.
@@ -46,12 +46,11 @@ pub struct UmountOptions {
 /// What is undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
-    /// What nobody uses.
+    /// Only places that are not in use.
     Unused,
-    /// Everything, as far as it goes.
+    /// Everything, as far as that is possible.
     Now,
-    /// What a killed server has left: file systems in use stay, but nothing
-    /// waits for the server.
+    /// The remains of a killed server. File systems in use stay, but nothing waits for the server.
     Left,
 }
 
@@ -87,11 +86,10 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Ends a service, or takes away what a dead one has left.
+/// Ends a service, or removes the remains of a dead one.
 ///
 /// # Errors
-/// Exit code 4 where somebody uses it; 1 where it does not end, and where it has not
-/// stored all that was written.
+/// Exit code 4 if it is in use; 1 if it does not end, or has not stored all that was written.
 fn end(found: &Found) -> Result<(), Failure> {
     if !found.alive {
         tidy(found)?;
@@ -145,7 +143,7 @@ fn end(found: &Found) -> Result<(), Failure> {
     last_words(found)
 }
 
-/// What a service that has ended has to say; its record goes.
+/// The final message of a service that has ended, as an error. Its record is removed.
 fn last_words(found: &Found) -> Result<(), Failure> {
     match found.last_words() {
         Some(Ending { what, remedy }) => {
@@ -156,13 +154,12 @@ fn last_words(found: &Found) -> Result<(), Failure> {
     }
 }
 
-/// Takes away what a dead service has left.
+/// Removes the remains of a dead service.
 ///
 /// # Errors
-/// Exit code 4 where somebody uses it.
+/// Exit code 4 if it is in use.
 pub fn tidy(found: &Found) -> Result<(), Failure> {
-    // One that has ended by itself has taken its places away, and somebody else may
-    // have them by now.
+    // A service that has ended by itself has removed its places. Others may have them by now.
     match found.record.ending.is_some() || undo(&found.record, Undo::Left)? {
         true => found.remove(),
         false => return Err(in_use(found, Asked::No)),
@@ -170,7 +167,7 @@ pub fn tidy(found: &Found) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the user sees of a place, if it is in the file system.
+/// The path of a place, if the user sees it in the file system.
 fn visible(place: &Place) -> Option<&PathBuf> {
     match place {
         Place::Fuse(at)
@@ -186,7 +183,7 @@ fn visible(place: &Place) -> Option<&PathBuf> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     No,
-    /// It ends as soon as nobody uses it.
+    /// It ends as soon as it is not in use.
     Yes,
 }
 
@@ -222,8 +219,8 @@ fn in_use(found: &Found, asked: Asked) -> Failure {
     )
 }
 
-/// Undoes the places of a service, the last one first; false where somebody uses one of them.
-/// What is gone already is passed over, and so is what others have at such a place by now.
+/// Undoes the places of a service, the last one first; false if one of them is in use. Places that
+/// are gone already are skipped, and so are the mounts of others that are at such a place by now.
 pub fn undo(service: &Record, how: Undo) -> Result<bool, Failure> {
     let places = &service.places;
     let unmounting = match how {

@@ -1,15 +1,14 @@
-//! Who may do what with a file that takes another one's place.
+//! Access rights of a file that takes another one's place.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// Gives the owner, the mode and the access control list of what was at `path` to what takes its
-/// place. Who may not give a file away has it, and in a group that nobody chose nobody may do
-/// more than everybody.
+/// Gives the owner, the mode and the access control list of the file at `path` to its replacement.
+/// If the user may not set the owner, the user owns the replacement. If the group cannot be set
+/// either, group and others get only the rights that both had.
 ///
-/// # Errors
-/// Those of the system, but for that it does not let this user.
+/// Those of the system, except for missing permissions.
 #[cfg(unix)]
 pub fn keep(draft: &File, there: &Metadata, path: &Path) -> io::Result<()> {
     use std::fs::Permissions;

@@ -24,7 +24,7 @@ pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> 
     print(&::report::fleet::text(&report, &crate::cli::style()))
 }
 
-/// Whether what the user named has Parquet, and is no store.
+/// Whether the user named a place of Parquet files, and not a store.
 fn is_parquet(from: &str) -> bool {
     let postgres = ["postgres://", "postgresql://"];
     let is_server = postgres.iter().any(|scheme| from.starts_with(scheme));
@@ -32,8 +32,8 @@ fn is_parquet(from: &str) -> bool {
     !is_server && (fleet::is_url(from) || !path.is_file() && !lab::store::is_store(path))
 }
 
-/// A store's records are text, of which a query would read all each time: so they are
-/// written as Parquet first, where files are that go again.
+/// A store's records are text, and a query would read all of them each time. So they are written as
+/// Parquet first, to temporary files.
 fn of_store(
     options: &ReportOptions,
     store: Option<&str>,

@@ -57,8 +57,8 @@ pub(super) fn run(
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
-/// Memory of the lab kernel, MiB: every system under jffs2 has an image and the
-/// cache of one there. What is not used takes nothing of this machine's.
+/// Memory of the lab kernel, MiB. Every system under jffs2 has an image there and the cache of one.
+/// Memory that it does not use takes none of this machine's.
 const LAB_MEMORY: u32 = 3072;
 
 /// Bytes that programs there keep when they free them, by mallopt(3). A page that
@@ -104,9 +104,9 @@ fn unusable_kernel(error: &KernelError) -> SessionError {
 }
 
 impl RunOptions {
-    /// Where the bytes are to live; what is there may be overwritten. A device
-    /// is used whole. What it is held by comes with it; devices are held by what is
-    /// mounted from them.
+    /// The storage for the measurements. Data that are there may be overwritten, and a device is
+    /// used whole. The lock that holds it is returned as well; devices are held by the mounts on
+    /// them.
     fn backing(&self, plan: &mut FileSystemPlan) -> Result<(Backing, Option<File>), Failure> {
         let unusable = |error: std::io::Error| {
             Failure::new(

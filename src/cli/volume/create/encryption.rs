@@ -62,7 +62,7 @@ impl fmt::Display for CipherName {
 
 /// How the data is encrypted.
 pub struct Encryption {
-    /// What the header says of it.
+    /// The cipher, as the header states it.
     pub cipher: DataCipher,
     /// The cipher of the data, unless it makes the tags itself.
     pub data: Option<CipherSpec>,

@@ -10,12 +10,12 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// What is left for the data of the smallest volume.
+/// The room for the data of the smallest volume, bytes.
 const LEAST_FILE: u64 = 1 << 20;
 
 /// A file or device that is held and may be overwritten: blank, or its loss is confirmed.
 pub struct Ground<'a> {
-    /// What it is open as.
+    /// The open file or device.
     pub device: Disk,
     path: &'a Path,
     /// The user has said that whatever it holds may go.
@@ -79,7 +79,7 @@ impl<'a> Ground<'a> {
         Ok(())
     }
 
-    /// A file that was made shall stay, with its name on the disk.
+    /// Keeps a new file, and makes sure that its name is on the disk.
     ///
     /// # Errors
     /// Those of its folder.
@@ -95,7 +95,8 @@ impl<'a> Ground<'a> {
 /// A file that was made for the volume, and goes again if that fails.
 struct Made<'a> {
     path: Option<&'a Path>,
-    /// What was made, whatever has its name by now.
+    /// The metadata of the new file, which identify it even if its name now belongs to another
+    /// file.
     file: Metadata,
     /// Whether it has anything of the volume.
     written: Cell<bool>,

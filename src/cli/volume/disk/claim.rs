@@ -170,7 +170,8 @@ impl Locks {
     }
 }
 
-/// Whether a file is locked by this; where there are no locks, nobody else has one.
+/// Whether `file` could be locked by this process. On a system without locks no other process has
+/// one, so it is true there.
 fn try_lock(file: &File, out: Out) -> bool {
     let locked = match out {
         Out::Anybody => file.try_lock(),

@@ -201,7 +201,7 @@ fn refused(place: &Path, said: &str) -> Failure {
     Failure::new(code, what, remedy)
 }
 
-/// What the program, which has ended, said.
+/// The error message of the program, which has ended.
 fn complaint(child: &mut Child) -> String {
     let mut said = String::new();
     if let Some(stderr) = child.stderr.take() {

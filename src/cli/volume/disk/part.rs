@@ -107,7 +107,7 @@ impl OpenPart {
         Ok(())
     }
 
-    /// What is stored in `range`, as [`Disk::extents`] says it of the disk.
+    /// The stored ranges and the holes in `range` of the part, from those of the whole disk.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         let mut found = Vec::new();
         let mut at = range.offset;

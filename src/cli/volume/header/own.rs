@@ -7,8 +7,9 @@ use crate::cli::volume::disk::Disk;
 use std::path::Path;
 use volume::{LuksHeader, Own, luks2};
 
-/// Refuses to write by a header that the volume's own header contradicts: what is written by
-/// the wrong one is noise to the right one. What to warn of when the volume has opened.
+/// Refuses to write through a header that the volume's own header contradicts, because the data
+/// written would be noise under the right one. Returns a warning to print when the volume has
+/// opened, if there is one.
 pub fn check_to_write(
     named: &Path,
     image: &Path,

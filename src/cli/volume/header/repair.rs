@@ -40,7 +40,7 @@ pub fn run(options: &RepairOptions) -> Result<(), Failure> {
 struct Repair<'a> {
     options: &'a RepairOptions,
     device: &'a Disk,
-    /// What opens the volume, if the user gives it as a proof.
+    /// The secret that opens the volume, if the user gives it as a proof.
     secret: Option<Secret>,
 }
 
@@ -146,7 +146,7 @@ impl Repair<'_> {
         Err(refused.expect("something can be rebuilt"))
     }
 
-    /// What the secret opens, in words, if there is one.
+    /// The key slot or key that the secret opens, in words, if there is a secret.
     fn opened(
         &self,
         unlock: impl FnOnce(&Secret) -> Result<Option<u32>, Failure>,
@@ -204,7 +204,7 @@ impl Repair<'_> {
     }
 }
 
-/// What is gone for good, in words.
+/// Warnings for the key slots whose key material is lost.
 fn told(lost: &[u32]) -> String {
     let line = |slot: &u32| format!("warning: the key material of key slot {slot} is gone\n");
     lost.iter().map(line).collect()

@@ -68,7 +68,8 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is lost when `from` takes the place of what is on `device`, if anything.
+/// The losses, in words, if `from` takes the place of the header or the data on `device`; `None` if
+/// there are none.
 fn lost(device: &Disk, from: &LuksHeader) -> Result<Option<String>, Failure> {
     if let Ok(there) = LuksHeader::read(device) {
         let losses = there.losses(from);

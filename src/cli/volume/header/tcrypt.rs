@@ -42,7 +42,7 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
     Ok(())
 }
 
-/// What is lost when the header of a backup takes the place of what is on `device`.
+/// The losses, in words, if the header of a backup takes the place of the bytes on `device`.
 fn lost(
     opening: &Opening,
     places: &[Place],
@@ -182,12 +182,12 @@ pub fn check_behind(
     }
 }
 
-/// What is at a byte that no header of the volume speaks of.
+/// A description of unknown data at byte `at`, which no header of the volume mentions.
 pub fn strange_at(at: u64) -> String {
     format!("data behind the volume, at byte {at}, where the copy of its header belongs")
 }
 
-/// Whether what opens a header at `place` opens its copy, too.
+/// Whether the secret that opens a header at `place` opens its copy, too.
 fn opens_copy(
     opening: &Opening,
     unlocked: &Unlocked,

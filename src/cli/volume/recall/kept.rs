@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// What the file says it is.
+/// The schema that the file names.
 const SCHEMA: &str = "cryptmark-recall/1";
 
 /// How long a search goes on before it is kept again.
@@ -18,11 +18,11 @@ const EVERY: Duration = Duration::from_secs(10);
 /// The longest file of this kind, bytes.
 const MOST_BYTES: u64 = 4096;
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Serialize, Deserialize)]
 struct Content {
     schema: String,
-    /// What the search is recognised by.
+    /// The fingerprint by which the search is recognised.
     search: String,
     candidates: u64,
     tried: u64,
@@ -33,7 +33,7 @@ pub struct Kept {
     path: PathBuf,
     search: String,
     candidates: u64,
-    /// What it said at the beginning.
+    /// The number of tried candidates in the file at the beginning.
     tried: u64,
     saved: Mutex<Instant>,
 }

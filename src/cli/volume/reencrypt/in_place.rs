@@ -19,8 +19,8 @@ use std::sync::atomic::Ordering;
 use volume::luks2::{Creation, DataCipher, Header, Keys, Segment, SegmentKind, SegmentSize};
 use volume::{Format, Limits, VolumeError};
 
-/// What the data moves by when it makes room for a header. As much again is left free behind
-/// it, until its start is encrypted at last.
+/// The distance by which the data moves to make room for a header, bytes. As much again is left
+/// free behind it, until the start of the data is encrypted last.
 const SHIFT: u64 = HEADER_FILE;
 
 /// Encrypts a file or device that is not encrypted: with a header of its own file for good if
@@ -184,7 +184,7 @@ fn check_no_header(header: &Path, image: &Path) -> Result<(), Failure> {
     ))
 }
 
-/// What another program has added to a file while it was worked on.
+/// The error if another program has lengthened the file during the encryption.
 pub fn added(image: &Path, length: u64) -> Failure {
     Failure::new(
         4,
@@ -196,8 +196,8 @@ pub fn added(image: &Path, length: u64) -> Failure {
     )
 }
 
-/// Decrypts a volume with its header at its start: the header goes into a file
-/// beside it, for the data is going to move over it.
+/// Decrypts a volume with its header at its start. The data will move over that header, so the
+/// header goes into a file beside the volume.
 pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     let data = Disk::open(image, true)?;
@@ -255,9 +255,9 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     settle(image).map(drop)
 }
 
-/// What has become of the file beside a volume.
+/// The outcome for the header file beside a volume.
 pub enum Settled {
-    /// The reencryption that it tells of goes on.
+    /// The reencryption that it records continues.
     Begun,
     /// All is decrypted.
     Decrypted,
@@ -366,8 +366,9 @@ fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure>
     Err(error)
 }
 
-/// What is left to do when the data is done, which `header` says: a header beside the volume
-/// goes, and so does the room behind data that were moved, in a file of this `length` then.
+/// Cleans up after a reencryption that `header` records as done. It removes a header beside the
+/// volume. If data were moved in a file, it also removes the room behind them: the file then has
+/// this `length`.
 pub fn finish(image: &Path, header: &Header, length: Option<u64>) -> Result<(), Failure> {
     if is_beside(image)? {
         settle(image)?;

@@ -114,7 +114,7 @@ pub fn go_on(
     finish(header, data, path, &key)
 }
 
-/// What opens the journal's file: the passphrase, and the key files with it.
+/// The secret that opens the journal's file: the passphrase, mixed with the key files.
 fn secret_of(volume: &VolumeArguments, secret: Secret) -> Result<Secret, Failure> {
     match volume.family() {
         Some(family) => Ok(Secret::Passphrase(

@@ -27,16 +27,14 @@ enum Tls {
 }
 
 impl TlsArguments {
-    /// Whether nobody is served without TLS.
+    /// Whether TLS is required of every client.
     pub fn is_required(&self) -> bool {
         self.tls == Tls::Require
     }
 
-    /// What makes a server do as the user wants.
+    /// Configures a server's TLS as the options say.
     ///
-    /// # Errors
-    /// Exit code 2 where the certificates cannot be used, 1 where this program
-    /// was built without TLS.
+    /// Exit code 2 if the certificates cannot be used; 1 if this program was built without TLS.
     #[cfg(feature = "tls")]
     pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
         if self.tls == Tls::Off && self.tls_verify_peer {
@@ -61,10 +59,10 @@ impl TlsArguments {
         })
     }
 
-    /// What makes a server do as the user wants.
+    /// Configures a server's TLS as the options say.
     ///
     /// # Errors
-    /// Exit code 1 where that is TLS.
+    /// Exit code 1 if they ask for TLS.
     #[cfg(not(feature = "tls"))]
     pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
         match self.tls {

@@ -29,7 +29,7 @@ pub struct Record {
     pub others: Vec<PathBuf>,
     /// `read` or `write`.
     pub access: String,
-    /// What becomes of discards: `block`, `pass` or `zero`.
+    /// The treatment of discards: `block`, `pass` or `zero`.
     pub trim: String,
     /// The process that serves it.
     pub pid: u32,
@@ -40,19 +40,19 @@ pub struct Record {
     /// Connections of an NBD server to clients.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub connections: usize,
-    /// What the device below could not do, each kind once.
+    /// The errors of the device below, each kind once.
     pub errors: Vec<String>,
-    /// Said in the end, where not all went well.
+    /// The final message, if not all went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
 }
 
-/// What a service has to say in its end, to whoever unmounts.
+/// The final message of a service, for the user that unmounts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Ending {
-    /// What could not be done.
+    /// The error.
     pub what: String,
-    /// What the user can do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -62,14 +62,13 @@ impl Record {
         self.image == image || self.others.iter().any(|other| other == image)
     }
 
-    /// What its mounts are called in the system's list: no other service's, so that what has
-    /// taken a place since is told from them.
+    /// The name of its mounts in the system's list. No other service has the same name, so a later
+    /// mount in the same place is told apart.
     pub fn mount_name(&self) -> String {
         format!("cryptmark:{}:{}", self.pid, self.since)
     }
 
-    /// Whether it is what this service has mounted at the place of this number that comes from
-    /// `source`.
+    /// Whether the mount that comes from `source`, at the place of this number, is this service's.
     pub fn has_mounted(&self, number: usize, source: &Path) -> bool {
         let before = &self.places[..number];
         // In a directory of its own, whose name no other service has.
@@ -88,8 +87,8 @@ impl Record {
         }
     }
 
-    /// What to say of a service that was killed. Programs that wrote to a file system on the volume
-    /// were told that all was well, and the kernel or fuse2fs may not have handed it over yet.
+    /// The final message for a service that was killed. Programs that wrote to a file system on the
+    /// volume saw no error, but the kernel or fuse2fs may not have passed on the data yet.
     fn ending_of_killed(&self) -> Option<Ending> {
         let caches = |place: &Place| {
             matches!(
@@ -186,8 +185,7 @@ impl Found {
         parse(&self.file).map_or(0, |record| record.connections)
     }
 
-    /// What a service that has ended has said in its end, or what is to be said of one that was
-    /// found killed; nothing where all is well.
+    /// The final message of a service that has ended or was found killed; `None` if all is well.
     pub fn last_words(&self) -> Option<Ending> {
         let record = parse(&self.file)?;
         let killed = || record.ending_of_killed().filter(|_| !self.alive);
@@ -313,7 +311,7 @@ impl OwnRecord {
         self.write()
     }
 
-    /// Keeps it when its service has ended, until somebody has read it.
+    /// Keeps it after its service has ended, until a command has read it.
     pub fn keep(&mut self) {
         self.kept = true;
     }

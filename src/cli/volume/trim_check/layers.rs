@@ -1,4 +1,4 @@
-//! What is below a mount: block devices and files, down to the last.
+//! The layers below a mount: block devices and files, down to the last.
 
 use super::megabytes;
 use crate::cli::Failure;
@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// A device may stand on many; nobody stacks more.
+/// The most levels of devices on each other. A device may stand on many, and real stacks are lower.
 const DEEPEST: usize = 16;
 
 /// A device or a file.
@@ -28,7 +28,7 @@ enum Source {
 }
 
 impl Layer {
-    /// What it heard of the discards, in words.
+    /// The effect of the discards on it, in words.
     pub fn told(&self, bytes: u64) -> String {
         match (&self.source, bytes) {
             (Source::Counters(_), 0) => "received no discard".into(),
@@ -65,8 +65,8 @@ pub struct Layers {
 }
 
 impl Layers {
-    /// What is below the file system that is mounted on `directory`; `image`
-    /// is the last of it, if the system does not know.
+    /// The layers below the file system that is mounted on `directory`. If the system does not know
+    /// the last one, it is `image`.
     pub fn under(directory: &Path, image: Option<&Path>) -> Result<Self, Failure> {
         let unknown = |error: io::Error| {
             Failure::new(
@@ -114,7 +114,7 @@ impl Layers {
         self.layers.iter()
     }
 
-    /// What each has discarded so far.
+    /// The bytes that each one has discarded so far.
     pub fn counts(&self) -> Result<Vec<u64>, Failure> {
         let counts: io::Result<Vec<u64>> = self.layers.iter().map(Layer::count).collect();
         counts.map_err(|error| {
@@ -173,7 +173,7 @@ fn descend(device: &Path, layers: &mut Vec<Layer>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a file is a program's: the space that it says it takes is no answer.
+/// Whether a file is in a FUSE file system, whose numbers for used space are not reliable.
 fn is_fuse(path: &Path) -> bool {
     const FUSE_MAGIC: u64 = 0x6573_5546;
     rustix::fs::statfs(path).is_ok_and(|found| found.f_type as u64 == FUSE_MAGIC)

@@ -71,7 +71,8 @@ impl Scratch {
         })
     }
 
-    /// What has become of every field of the image since the file system was made.
+    /// The state of every field of the image, compared with the image when the file system was
+    /// made.
     pub fn map(&self) -> Result<Vec<Seen>, Failure> {
         let open = |name: &str| {
             FileDevice::open(
