@@ -111,8 +111,8 @@ const UNTIL: Until = Until {
     precision: 2.0,
 };
 
-/// The longest measurement of a cell in a first look, seconds, and the most bytes that it fills
-/// before.
+/// The time after which a first look is done in any case, seconds, and the largest extent that it
+/// fills.
 const QUICK_SECONDS: f64 = 8.0;
 const QUICK_SIZE: ByteSize = ByteSize::mb(256);
 

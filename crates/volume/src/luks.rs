@@ -10,8 +10,8 @@ pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
 /// The longest volume key that a header may ask for: cryptsetup's limit.
 pub(crate) const MOST_KEY_BYTES: usize = 512;
 
-/// Iterations of the digest of a volume key: cryptsetup's minimum. The key is random, so guessing
-/// it is no easier than attacking the cipher, and slowness adds nothing.
+/// Iterations of the digest of a volume key: cryptsetup's minimum. The key is random, and guessing
+/// it is as hard as attacking the cipher, so slowness adds nothing.
 pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
 
 /// A random UUID (RFC 9562, version 4) as text.

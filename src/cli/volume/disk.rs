@@ -304,7 +304,7 @@ impl Disk {
         }
     }
 
-    /// The known content. For a file, all of the stored bytes are searched.
+    /// Its content, which for a file is everything that the file stores.
     pub fn content(&self, place: &Path) -> Result<Content, Failure> {
         let content = match self {
             Self::File(device, _) => device.content(place),

@@ -329,8 +329,8 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens the volume for reading, after a check that the header can be changed. Otherwise the user
-/// would type a passphrase in vain.
+/// Opens the volume for reading, after a check that the header can be changed. So the user types no
+/// passphrase for a command that would be refused.
 fn look(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
     volume.check_free()?;
     open(volume, volume.devices(false)?)

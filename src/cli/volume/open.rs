@@ -103,7 +103,7 @@ const PLAIN_DEFAULTS: &str = "warning: cryptsetup's plain mode without options i
      `-c aes-cbc-essiv:sha256 -s 256 --hash ripemd160` up to 2.6, and `-c aes-xts-plain64 -s 256 \
      --hash sha256` from 2.7 on";
 
-/// Checks the passphrase of a BestCrypt container; its data cannot be opened here.
+/// Checks the passphrase of a BestCrypt container. This works even if its data cannot be opened.
 fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(Format::Bestcrypt)?;
     let header = bestcrypt::Header::read(devices.data())?;

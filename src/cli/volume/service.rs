@@ -338,7 +338,7 @@ impl Service {
 
     /// Serves until a signal, until it is ended from outside, or until it was idle for as long as
     /// the user said. Then everything written is made durable. A volume in use delays the end until
-    /// a second signal. `exports` are in the order of the volumes.
+    /// it is free or a second signal comes. `exports` are in the order of the volumes.
     ///
     /// Exit code 1 if it was in use or has ended by a fault, and if a write or flush has failed.
     pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {

@@ -105,8 +105,7 @@ fn unusable_kernel(error: &KernelError) -> SessionError {
 
 impl RunOptions {
     /// The storage for the measurements. Data that are there may be overwritten, and a device is
-    /// used whole. The lock that holds it is returned as well; devices are held by the mounts on
-    /// them.
+    /// used whole. A file is returned open, with its lock. Devices are held by the mounts on them.
     fn backing(&self, plan: &mut FileSystemPlan) -> Result<(Backing, Option<File>), Failure> {
         let unusable = |error: std::io::Error| {
             Failure::new(
