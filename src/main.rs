@@ -4,7 +4,7 @@
 
 #![forbid(unsafe_code)]
 
-// What needs Linux uses all of it.
+// Some of the code is used only by commands that need Linux.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod cli;
 

@@ -236,7 +236,7 @@ impl From<SessionError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         use StoreError as E;
-        // What the user named is not there or not a store; all else is a failure.
+        // The user named a store that is not there, or is not a store; all else is a failure.
         let code = match &error {
             E::EmptyLocation
             | E::NoPostgres { .. }

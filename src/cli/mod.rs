@@ -152,7 +152,7 @@ pub enum Command {
 
 /// Prints clap's word on bad arguments; exit code 2, or 0 for help and version.
 pub fn usage(error: &clap::Error) -> ExitCode {
-    // The terminal may be gone; there is nobody left to tell then.
+    // The terminal may be gone, and then the message cannot be shown.
     let _ = error.print();
     match error.use_stderr() {
         true => ExitCode::from(2),
@@ -214,7 +214,7 @@ fn open_store_or_wait(location: Option<&str>) -> Result<Store, Failure> {
     if store.absence().is_none() {
         match store.hand_over(None) {
             Ok(handed) => eprint!("{}", told(&handed)),
-            // It is away again, which whoever needs it will find out.
+            // It is unreachable again; a command that needs it will report that.
             Err(StoreError::Unreachable { .. }) => {}
             Err(error) => return Err(error.into()),
         }

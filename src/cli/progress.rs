@@ -88,7 +88,7 @@ impl Progress {
         progress
     }
 
-    /// What is done now.
+    /// Shows the current step.
     pub fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
@@ -179,7 +179,7 @@ impl Progress {
     pub fn visiting(&self, visit: &Visit<'_>) {
         if visit.done == 0 || !self.visited.is_completed() {
             self.visited.call_once(|| {});
-            // Nothing but what is measured shall wake up.
+            // The measured program must be the only one that wakes up.
             self.bar.disable_steady_tick();
             self.bar.reset();
             // A rate of slices says nothing: their end is known.

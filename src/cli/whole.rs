@@ -27,14 +27,14 @@ enum Other {
 /// be replaced if it stays unchanged. A file that appears later may not.
 #[derive(Debug)]
 pub struct Target {
-    /// What links lead to.
+    /// The path that links lead to.
     path: PathBuf,
-    /// What was there.
+    /// The metadata of the file that was there.
     there: Option<Metadata>,
 }
 
 impl Target {
-    /// Follows links from `path`, and looks what is there.
+    /// Follows links from `path`, and examines the file there.
     ///
     /// # Errors
     /// Those of looking; that nothing is there is none.
@@ -47,8 +47,8 @@ impl Target {
         let end = end_of_links(path)?;
         let path = match &there {
             None => end,
-            // What a process has open is no name of a file: a new one would not be what the
-            // process, and whoever started it, go on writing to.
+            // A file that a process has open is reached by no name here. The process, and its
+            // parent, would go on writing to the old file and not to a new one.
             Some(found) if found.is_file() && end.starts_with("/proc") => {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidInput,
@@ -64,7 +64,7 @@ impl Target {
         Ok(Self { path, there })
     }
 
-    /// What was there.
+    /// The metadata of the file that was there.
     pub fn there(&self) -> Option<&Metadata> {
         self.there.as_ref()
     }
@@ -349,7 +349,7 @@ mod tests {
             assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(fs::read(&path).unwrap(), b"theirs");
         }
-        // What has gone is missed by nobody.
+        // A file that is gone is not an error.
         let target = Target::of(&path).unwrap();
         fs::remove_file(&path).unwrap();
         put(&target, "ours").unwrap();

@@ -11,7 +11,7 @@ const MOST_MEMORY_KIB: u32 = 1 << 20;
 const MOST_LANES: u32 = 4;
 const LEAST_MEMORY_KIB: u32 = 64;
 
-/// What is tried first.
+/// The memory of the first trial, KiB.
 const FIRST_MEMORY_KIB: u32 = 32 << 10;
 
 /// Trials with different costs, at most.
@@ -108,8 +108,8 @@ impl KdfKind {
 /// Tries a derivation: the seconds that it takes.
 type Trial<'a> = &'a dyn Fn(Kdf) -> Result<f64, VolumeError>;
 
-/// As many iterations as take `target`, from a shorter run: the best of a few,
-/// because others who use the machine make it longer and never shorter.
+/// The number of iterations that takes `target`, from a shorter run. The best of a few runs counts,
+/// because other programs on the machine only make it longer.
 fn pbkdf2(hash: Hash, target: Duration, timed: Trial) -> Result<Kdf, VolumeError> {
     let enough = LONG_ENOUGH.min(target).as_secs_f64();
     let mut iterations = LEAST_ITERATIONS;

@@ -1,9 +1,8 @@
 //! cryptoloop: loop devices that the kernel encrypted until Linux 5.16,
 //! `losetup -e`.
 //!
-//! The data are those of `<cipher>-cbc-plain`, or of `<cipher>-ecb`, in sectors
-//! of 512 bytes that count from the start of the backing file, wherever the
-//! volume begins. There were several ways from a passphrase to the key.
+//! The data are encrypted as by `<cipher>-cbc-plain` or `<cipher>-ecb`, in sectors of 512 bytes.
+//! The sectors count from the start of the backing file, wherever the volume begins.
 //!
 //! Source: Linux 5.15, drivers/block/cryptoloop.c; util-linux 2.22,
 //! mount/lomount.c, and Debian's patches of it; hashalot(1).
@@ -84,7 +83,7 @@ pub enum Derivation {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown key derivation `{text}`")]
 pub struct UnknownDerivation {
-    /// What the user wrote.
+    /// The text that the user gave.
     pub text: String,
 }
 
@@ -161,7 +160,7 @@ impl Opening {
             .unwrap_or(UTIL_LINUX_KEY);
         let key = match secret {
             Secret::Passphrase(bytes) => self.derivation.key(bytes.as_bytes(), key_bytes),
-            // What `losetup -p` was fed with: the bytes themselves.
+            // The input of `losetup -p`: the bytes themselves.
             Secret::KeyFile(bytes) | Secret::VolumeKey(bytes) => {
                 let length = bytes.len().min(key_bytes);
                 Key::from_slice(&bytes.as_bytes()[..length])

@@ -22,7 +22,7 @@ pub enum Damage {
         field: Box<str>,
         /// Its value.
         value: u64,
-        /// What it must be.
+        /// The rule for it.
         rule: Box<str>,
     },
     /// Bytes that are too many or too few.

@@ -61,7 +61,7 @@ impl<'a> Draft<'a> {
         for ByteRange { offset, length } in written {
             let mut there = AlignedBuffer::new(length as usize);
             self.device.read_at(offset, &mut there)?;
-            // What was written twice is as it was the second time.
+            // A block that was written twice has the second content.
             let mut wanted = AlignedBuffer::new(length as usize);
             self.read_at(offset, &mut wanted)?;
             if there[..] != wanted[..] {
@@ -174,7 +174,7 @@ mod tests {
         assert_eq!(device.of(OperationKind::Flush).operations, 2);
     }
 
-    /// What the disk does not read need not be read where it is written anew.
+    /// A block that the disk cannot read need not be read if it is overwritten as a whole.
     #[test]
     fn what_is_written_is_not_read_from_the_device() {
         let ram = RamDevice::new(4096);

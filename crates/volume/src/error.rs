@@ -59,7 +59,7 @@ pub enum VolumeError {
     #[error(transparent)]
     Block(#[from] BlockError),
 
-    /// There is no header of this format.
+    /// The device has no header of this format.
     #[error("this is not {}", format.article())]
     NotThis {
         /// The format that was asked for or looked for.
@@ -87,7 +87,7 @@ pub enum VolumeError {
     Unsupported {
         /// The format.
         format: Format,
-        /// What it uses.
+        /// The feature.
         feature: Box<str>,
     },
 
@@ -121,7 +121,7 @@ pub enum VolumeError {
     /// The passphrase or key file opens none of the keyslots that were tried.
     #[error("no keyslot opens with {given}")]
     NoKeyslotFits {
-        /// What was tried.
+        /// The form of the secret that was tried.
         given: Given,
     },
 
@@ -151,7 +151,7 @@ pub enum VolumeError {
     UnusableKeyslot {
         /// Its number.
         slot: u32,
-        /// What that is.
+        /// The damage.
         damage: Damage,
     },
 
@@ -162,8 +162,8 @@ pub enum VolumeError {
         slot: u32,
     },
 
-    /// The key material is not encrypted: any passphrase opens it, and whoever
-    /// can write the header can put a key of his own there.
+    /// The key material is not encrypted. Any passphrase opens it, and a program that can write the
+    /// header can replace the key.
     #[error(
         "keyslot {slot} stores its key without encryption (cipher_null), so any passphrase would \
          open it"
@@ -176,7 +176,7 @@ pub enum VolumeError {
     /// The passphrase or key file opens none of a BitLocker volume's protectors.
     #[error("no protector opens with {given}; the volume has {}", there.join(", "))]
     NoProtectorFits {
-        /// What was tried.
+        /// The form of the secret that was tried.
         given: Given,
         /// The kinds of protectors that there are.
         there: Vec<&'static str>,
@@ -231,18 +231,18 @@ pub enum VolumeError {
     SecretKind {
         /// The format.
         format: Format,
-        /// What was given.
+        /// The value that was given.
         got: &'static str,
     },
 
     /// A passphrase or key file has a length that the format does not take.
     #[error("the {what} has {got} bytes, and {rule}")]
     SecretLength {
-        /// What was given.
+        /// The value that was given.
         what: &'static str,
         /// Its length, bytes.
         got: u64,
-        /// What would do.
+        /// The rule for the length.
         rule: Box<str>,
     },
 
@@ -398,7 +398,7 @@ pub enum VolumeError {
     /// A UUID that is none.
     #[error("`{text}` is not a UUID")]
     Uuid {
-        /// What was given.
+        /// The value that was given.
         text: String,
     },
 
@@ -449,9 +449,9 @@ pub enum VolumeError {
     /// PBKDF2 with more iterations than are allowed.
     #[error("the key derivation needs {iterations} iterations, and the limit is {limit}")]
     KdfIterations {
-        /// What was asked for.
+        /// The value that was asked for.
         iterations: u32,
-        /// What is allowed.
+        /// The limit.
         limit: u32,
     },
 
@@ -467,9 +467,9 @@ pub enum VolumeError {
     /// Argon2 with more lanes than are allowed.
     #[error("the key derivation needs {lanes} lanes, and the limit is {limit}")]
     KdfLanes {
-        /// What was asked for.
+        /// The value that was asked for.
         lanes: u32,
-        /// What is allowed.
+        /// The limit.
         limit: u32,
     },
 
@@ -481,16 +481,16 @@ pub enum VolumeError {
     KdfFill {
         /// Passes times memory, KiB.
         filled_kib: u64,
-        /// What is allowed, KiB.
+        /// The limit, KiB.
         limit_kib: u64,
     },
 
     /// Keyslots with more iterations of PBKDF2 together than are allowed.
     #[error("all keyslots together need {iterations} iterations, and the limit is {limit}")]
     KdfAllIterations {
-        /// What they ask for.
+        /// The sum of their iterations.
         iterations: u64,
-        /// What is allowed.
+        /// The limit.
         limit: u64,
     },
 
@@ -499,7 +499,7 @@ pub enum VolumeError {
     KdfAllFill {
         /// The sum of passes times memory, KiB.
         filled_kib: u64,
-        /// What is allowed, KiB.
+        /// The limit, KiB.
         limit_kib: u64,
     },
 
@@ -508,7 +508,7 @@ pub enum VolumeError {
     KdfParameter {
         /// Which parameter.
         what: &'static str,
-        /// What was asked for.
+        /// The value that was asked for.
         got: u64,
         /// The smallest value.
         least: u64,
@@ -528,7 +528,7 @@ pub enum VolumeError {
     /// A PIM that VeraCrypt does not take.
     #[error("the PIM is {pim}, and the maximum is {most}")]
     Pim {
-        /// What was given.
+        /// The value that was given.
         pim: u32,
         /// The largest.
         most: u32,
@@ -551,14 +551,14 @@ pub enum VolumeError {
     /// There is not as much memory as Argon2 needs.
     #[error("there is not enough memory for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
-        /// What is needed, KiB.
+        /// The memory that it needs, KiB.
         memory_kib: u32,
     },
 }
 
 impl VolumeError {
-    /// A header of `format` that cannot be used because of `damage`: damaged, or
-    /// cut off, or sound and of a kind that is not known here.
+    /// A header of `format` that cannot be used because of `damage`. It is damaged or cut off, or
+    /// of a kind that is unknown here.
     pub(crate) fn damaged(format: Format, damage: Damage) -> Self {
         match damage {
             Damage::Short { needed, got } => Self::Cut {

@@ -60,7 +60,7 @@ pub struct Opened {
 pub struct Row {
     /// The device that holds it.
     pub storage: Storage,
-    /// What [`CryptDevice`] executes there.
+    /// The mapping that [`CryptDevice`] executes there.
     pub mapping: Mapping,
 }
 
@@ -115,9 +115,9 @@ impl Opened {
         self
     }
 
-    /// A second view of the volume, in which what was never written is zeros; `None` where its
-    /// sectors have tags, which tell that already, and for BitLocker's volumes, in which Windows
-    /// leaves nothing so.
+    /// A second view of the volume, in which blocks that were never written are zeros. `None` if
+    /// its sectors have tags, which tell that already. `None` also for BitLocker's volumes, in
+    /// which Windows writes every block.
     pub fn with_blanks(&self) -> Option<Self> {
         let row = |row: &Row| Row {
             storage: row.storage,

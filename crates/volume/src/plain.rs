@@ -52,7 +52,7 @@ pub struct Hashing {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown hash `{text}`")]
 pub struct UnknownHash {
-    /// What the user wrote.
+    /// The text that the user gave.
     pub text: String,
 }
 

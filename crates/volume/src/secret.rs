@@ -49,7 +49,7 @@ pub enum Given {
 }
 
 impl Given {
-    /// What `secret` looks like.
+    /// The form of `secret`.
     pub(crate) fn of(secret: &Secret) -> Self {
         let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ' || *byte >= 0x80;
         match secret {
@@ -65,7 +65,7 @@ impl Given {
         }
     }
 
-    /// What to do.
+    /// The remedy, in one or two sentences.
     pub(crate) const fn remedy(self) -> &'static str {
         match self {
             Self::Nothing => "Give the passphrase: the line that was read is empty.",

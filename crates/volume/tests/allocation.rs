@@ -1,4 +1,4 @@
-//! What a volume in a file with holes tells of them.
+//! The stored ranges of a volume in a file with holes.
 
 use block::{BlockDevice, ByteRange, Extent, FileDevice, FileOptions};
 use cipher::{Key, SectorSize};

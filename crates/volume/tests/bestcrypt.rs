@@ -188,7 +188,7 @@ fn headers_that_lie_are_refused() {
         .unlock(&device, &secret("x"), &Limits::default())
         .unwrap_err();
     assert!(error.to_string().contains("4294967295") && error.to_string().contains("100000000"));
-    // Whatever the length, nothing panics.
+    // No length causes a panic.
     for length in (0..4096).step_by(512) {
         let mut bytes = vec![0; 4096];
         device.read_at(0, &mut bytes).unwrap();

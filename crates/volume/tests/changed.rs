@@ -1,5 +1,5 @@
-//! A header that somebody else has changed since it was read: nothing is written, neither over
-//! the header nor over key material that may be in use by now.
+//! A header that another program has changed since it was read. Nothing is written then, neither
+//! over the header nor over key material that may be in use by now.
 
 use block::{BlockDevice, RamDevice};
 use cipher::Key;
@@ -26,7 +26,7 @@ fn content(device: &RamDevice) -> Vec<u8> {
     bytes
 }
 
-/// What `late` does with a header that is not the device's any more.
+/// Asserts that `late` refuses a header that is no longer the device's, and writes nothing.
 fn refuses(
     device: &RamDevice,
     what: &str,

@@ -92,8 +92,7 @@ impl Volume {
         }
     }
 
-    /// Whether `device` is what it shall be in the end, and nothing is left of
-    /// key material where it was.
+    /// Asserts that `device` is converted, and that no key material is left in its old place.
     fn is_converted(&self, device: &RamDevice) {
         self.opens(device);
         let header = Header::read(device).unwrap();
@@ -155,8 +154,8 @@ fn convert_back(device: &dyn BlockDevice) -> Result<(), VolumeError> {
     }
 }
 
-/// Cuts `change` of `from` at every write, lets `volume` and `is_done` look at the disk
-/// before and after it goes on; how many writes it took.
+/// Cuts `change` of `from` at every write. `volume` and `is_done` check the disk before and after
+/// it continues. Returns the number of writes.
 fn cut_at_every_write(
     volume: &Volume,
     from: &RamDevice,
@@ -222,7 +221,7 @@ fn a_conversion_survives_any_cut() {
     }
 }
 
-/// What LUKS1 cannot say is refused, and nothing is written.
+/// Features that LUKS1 lacks are refused, and nothing is written.
 #[test]
 fn what_luks1_lacks_is_not_converted_back() {
     let secret = passphrase(0);
@@ -330,7 +329,7 @@ fn what_cannot_be_converted_is_left_alone() {
         volume.opens(&volume.device);
         assert_eq!(Format::detect(&volume.device).unwrap(), Some(Format::Luks1));
     }
-    // Key material that is not encrypted, which nobody makes any more.
+    // Key material that is not encrypted, which current programs do not make.
     let null = Volume::new("aes-xts-plain64", 32, &[0], None).device;
     let mut first = content(&null)[..4096].to_vec();
     first[8..40].fill(0);

@@ -105,8 +105,8 @@ fn opens(device: &RamDevice, format: Format, passphrase: &str, volume_key: &Key)
     }
 }
 
-/// Makes a change on copies of a volume, each cut off at another write; what is
-/// left must be as `judge` says, who is told whether each passphrase opens.
+/// Makes a change on copies of a volume, each cut off at another write. `judge` checks each result,
+/// and gets whether each passphrase opens it.
 fn cut_at_every_write(
     format: Format,
     change: impl Fn(&dyn BlockDevice, &Key) -> Result<(), VolumeError>,
@@ -241,8 +241,8 @@ fn labelling() {
     );
 }
 
-/// A volume that is made over an older one: afterwards there is the old one,
-/// none, or the new one, and never one that opens to the wrong key.
+/// A volume that is made over an older one. Afterwards there is the old one, none, or the new one.
+/// There is never one that opens to the wrong key.
 #[test]
 fn creating_over_another_volume() {
     for format in [Format::Luks1, Format::Luks2] {

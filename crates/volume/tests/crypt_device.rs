@@ -176,7 +176,7 @@ fn what_was_discarded_reads_as_zeros() {
     assert!(crypt.geometry().discard_zeroes);
     crypt.write_at(0, &[5; 65536]).unwrap();
     crypt.discard(range(1024, 2048)).unwrap();
-    // Zeros that somebody wrote are stored, and no hole.
+    // Zeros that were written are stored; they are not a hole.
     crypt.write_at(8192, &[0; 512]).unwrap();
     let mut stored = [0; 512];
     crypt.device().read_at(4096 + 8192, &mut stored).unwrap();
@@ -194,8 +194,8 @@ fn what_was_discarded_reads_as_zeros() {
     .run(&crypt);
 }
 
-/// A power cut may tear a discard, and a write over what was discarded: the
-/// disk knows nothing of sectors that are larger than its blocks.
+/// A power cut may tear a discard, and a write over discarded data. The disk knows nothing of
+/// sectors that are larger than its blocks.
 #[test]
 fn a_sector_that_was_discarded_in_part_keeps_the_rest() {
     let mut allowing = mapping("aes-xts-plain64", SectorSize::B4096, range(0, 65536));

@@ -30,7 +30,7 @@ const METHODS: &[(&str, &str, usize, u64)] = &[
     ("aes-cbc-essiv:sha256", "hmac(sha256)", 48, 32),
 ];
 
-/// What a superblock is made of.
+/// The fields of a superblock.
 #[derive(Clone, Copy)]
 struct Shape {
     sector: SectorSize,
@@ -329,9 +329,9 @@ fn sectors_do_not_open_in_other_places() {
     }
 }
 
-/// Power is cut at every write and every flush of a few random writes. What
-/// was acknowledged is there, and of the rest every sector is old or new; and
-/// so it stays if the power is cut while that is being mended.
+/// Power is cut at every write and every flush of a few random writes. Acknowledged data are there,
+/// and every other sector is old or new. This stays true if the power is cut again during the
+/// recovery.
 #[test]
 fn cut_at_every_write() {
     for (sections, sector) in [
@@ -612,7 +612,7 @@ fn a_device_that_ends_too_early_is_refused() {
     }
 }
 
-/// Whatever the bytes of superblock and journal, there is an answer.
+/// Any bytes of the superblock and the journal are handled without a panic.
 #[test]
 fn any_bytes_have_an_answer() {
     let original = wiped(METHODS[0], Shape::SMALL);
@@ -691,10 +691,10 @@ fn pattern(length: usize) -> Vec<u8> {
     (0..length as u32).map(byte).collect()
 }
 
-/// What Linux 6.1.192 left: data areas of LUKS2 volumes that cryptsetup 2.6.1
-/// made with `--integrity-no-wipe`, copied while they were open. The first 4096
-/// bytes of the pattern went to byte 0, the second to byte 12288, the third to
-/// byte 0 again, each with a flush; all were in the journal then.
+/// The data areas that Linux 6.1.192 left. They belong to LUKS2 volumes that cryptsetup 2.6.1 made
+/// with `--integrity-no-wipe`, and were copied while the volumes were open. The first 4096 bytes of
+/// the pattern went to byte 0, the second to byte 12288, and the third to byte 0 again. Each write
+/// was followed by a flush, and all were in the journal then.
 const KERNELS: &[(&str, &str, &str, usize, SectorSize)] = &[
     (
         "aes-gcm-random",

@@ -95,8 +95,8 @@ fn parts_inside_parts_are_ranges_of_the_disk() {
     ));
 }
 
-/// What a lie makes of a disk: parts that can be used, those that cannot, and whether something is
-/// said of the table.
+/// The result for a disk with false metadata: the number of usable parts, that of unusable ones,
+/// and whether there is a remark about the table.
 #[derive(Debug, PartialEq)]
 struct Seen(usize, usize, bool);
 
@@ -439,7 +439,8 @@ fn damage_that_no_checksum_hides() {
     }
 }
 
-/// What the text of LVM's metadata says of `root`, and what comes of it.
+/// False values in the text of LVM's metadata about `root`, and whether the volume can still be
+/// used.
 #[test]
 fn lies_of_a_text() {
     for (what, by, expected) in [

@@ -1,5 +1,5 @@
-//! Power cuts in the middle of a reencryption: the volume opens each time with
-//! all of its data, and goes on to the end from there.
+//! Power cuts in the middle of a reencryption. The volume opens each time with all of its data, and
+//! the reencryption continues to its end.
 
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
@@ -22,7 +22,7 @@ const SIZE: u64 = HEADER + DATA;
 
 const LOSSES: u64 = 4;
 
-/// What data moves by that makes room for a header.
+/// The distance by which data moves to make room for a header, bytes.
 const SHIFT: u64 = 580 << 10;
 
 const KDF: Kdf = Kdf::Pbkdf2 {
@@ -103,9 +103,9 @@ fn finish(header_device: &dyn BlockDevice, data: &dyn BlockDevice) -> Result<(),
     header.reencrypt(header_device, data, &keys, &go_on)
 }
 
-/// Cuts `work` at every write to either device, looks at what is left, goes on
-/// from there, and looks again; `before` says whether the volume may be what it
-/// was before `work` said anything in the header.
+/// Cuts `work` at every write to either device, checks the result, continues from there, and checks
+/// again. `before` says whether the volume may be unchanged, as it is before `work` has written to
+/// the header.
 fn cut_at_every_write(
     start: (&RamDevice, &RamDevice),
     work: impl Fn(&dyn BlockDevice, &dyn BlockDevice) -> Result<(), VolumeError>,
@@ -433,7 +433,7 @@ fn a_journal_knows_its_volume() {
     refused(&header, &other);
     header.take_headers(&data).unwrap();
     header.take_headers(&data).unwrap();
-    // Nobody takes it for a volume that is whole.
+    // It is not taken for an intact volume.
     let opened = opening.unlock(&data, &secret(), &limits, &unwatched);
     assert!(matches!(opened, Err(VolumeError::NoHeaderFits)));
     let stopped = header.reencrypt(&side, &data, &keys, &|_| ControlFlow::Break(()));
@@ -697,7 +697,8 @@ fn no_keyslot_goes_while_the_data_are_reencrypted() {
     assert!(content(&device) == before);
 }
 
-/// What a run that was killed left in the cache counts for the next one, and is not on the disk.
+/// Writes that a killed run left in the cache count for the next run, although they are not on the
+/// disk.
 #[test]
 fn what_a_killed_run_did_not_flush_is_on_the_disk_before_the_next_goes_on() {
     let (original, old_key) = volume("aes-xts-plain64");

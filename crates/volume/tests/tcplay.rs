@@ -59,7 +59,7 @@ fn tcplay(device: &Loop, arguments: &[&str], passphrase: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// What tcplay says of the volume that opens with `passphrase`, by its words.
+/// The value of the field `name` in tcplay's output, or all of the output.
 fn field(output: &Output, name: &str) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     let value = text.lines().find_map(|line| line.strip_prefix(name));

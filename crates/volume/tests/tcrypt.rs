@@ -41,7 +41,7 @@ fn device(folder: &Path, case: &Value) -> RamDevice {
     device
 }
 
-/// What is known of a case but its ciphers.
+/// The opening of a case, without its ciphers.
 fn opening(folder: &Path, case: &Value) -> Opening {
     let family = match text(case, "format") {
         "veracrypt" => Family::VeraCrypt,
@@ -214,14 +214,14 @@ fn a_search_ends_when_it_is_told_to() {
         ControlFlow::Break(())
     };
     let mut opening = Opening::new(Family::VeraCrypt);
-    // So much that nobody waits for its end.
+    // So many iterations that the test would not end without the interruption.
     opening.pim = Some(90_000);
     let error = opening.unlock(&noise(), &secret, &Limits::default(), &watch);
     assert_eq!(error.unwrap_err().to_string(), "interrupted");
     assert!(calls.load(Ordering::Relaxed) < 1000);
 }
 
-/// Whatever is refused here is refused before a header is read or a key derived.
+/// These openings are refused before a header is read or a key derived.
 #[test]
 fn impossible_openings_are_refused_at_once() {
     let typed = |length| Secret::Passphrase(Key::from_slice(&vec![b'x'; length]));

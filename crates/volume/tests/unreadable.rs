@@ -87,7 +87,7 @@ fn each_copy_of_luks2_alone_is_enough() {
         assert_eq!(header.recovered, Recovered::Only(left), "{from}");
         assert_eq!(slot(&header, &bad, "one").unwrap(), Some(0));
         assert!(LuksHeader::read(&bad).is_ok());
-        // What cannot be read holds nothing that is known; a write may mend it.
+        // Unreadable bytes hold no known data; a write may mend them.
         assert_eq!(header.stranger(&bad).unwrap(), None);
         assert!(header.clone().repair(&device, false).unwrap());
         assert_eq!(Header::read(&device).unwrap().recovered, Recovered::Both);
@@ -177,7 +177,7 @@ fn the_copy_of_a_veracrypt_header_stands_in_for_it() {
     assert!(matches!(wrong, Err(VolumeError::NoHeaderFits)));
 }
 
-/// What is left of the two copies, some of it unreadable.
+/// A header is rebuilt from the remains of the two copies, some of them unreadable.
 #[test]
 fn a_header_is_rebuilt_from_what_can_be_read() {
     let device = luks2();

@@ -87,7 +87,7 @@ enum Kind {
     Luks2,
 }
 
-/// What `--json` prints.
+/// The output of `--json`.
 #[derive(Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]

@@ -87,7 +87,7 @@ pub fn run(options: &FitOptions) -> Result<(), Failure> {
     let storage = prepare(options, extent, &progress, &stop);
     progress.finish();
     let storage = storage?;
-    // What a disk never wrote takes as long to read.
+    // Sectors that were never written take as long to read on a disk.
     let read: &dyn BlockDevice = match (&from, &whole) {
         (Preset::Hdd(_), Some(whole)) => whole,
         _ => &*storage.device,
@@ -146,7 +146,7 @@ impl FitOptions {
 
 /// All of a block device, for reading.
 fn whole(at: &Path) -> Result<Option<FileDevice>, Failure> {
-    // What is not there is told of when the extent is made.
+    // A missing file is reported when the extent is made.
     let kind = fs::metadata(at).ok().and_then(|there| PathKind::of(&there));
     if kind != Some(PathKind::BlockDevice) {
         return Ok(None);

@@ -92,7 +92,7 @@ pub struct RunOptions {
     no_progress: bool,
 }
 
-/// The words of --workload that are no files.
+/// The words that --workload takes and that do not name a file.
 const UNIFORM_WORKLOAD: &str = "uniform";
 const HOT_COLD: &str = "hot-cold";
 
@@ -235,7 +235,7 @@ impl RunOptions {
     fn layout(&self) -> Result<Layout, Failure> {
         let layout = Layout::new(self.blocks, self.pages_per_block, self.over_provisioning)?;
         let (pages, bytes) = (layout.pages(), layout.memory());
-        // What is given may not be there when it is used.
+        // The system grants memory that may be missing when it is used.
         match lab::probe::available_memory() {
             Some(available) if available < bytes => Err(DriveError::Memory { pages, bytes }.into()),
             _ => Ok(layout),

@@ -144,7 +144,7 @@ fn estimate(sweep: &Sweep, session: &Session<'_>, no_progress: bool) -> Result<D
     Ok(time.mul_f64(left / cores() as f64))
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub fn describe(sweep: &Sweep) -> String {
     let mut text = format!("sweep {}: {}\n", sweep.name, sweep.title);
     let count = |count: usize, one: &str, several: &str| match count {

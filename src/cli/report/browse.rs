@@ -117,7 +117,7 @@ fn welcome(listener: &TcpListener, shelf: &Shelf) {
             let stream = listener.accept();
             let serve = move || {
                 let _place = place;
-                // A client that breaks off or takes too long is no concern of ours.
+                // A client that breaks off or takes too long is not an error of the server.
                 stream.and_then(|(stream, _)| converse(stream, shelf))
             };
             if std::thread::Builder::new()
@@ -173,7 +173,7 @@ const NOT_ALLOWED: &str = "405 Method Not Allowed";
 const TOO_LARGE: &str = "431 Request Header Fields Too Large";
 const FAILED: &str = "500 Internal Server Error";
 
-/// What a client gets.
+/// The answer to a client.
 struct Answer {
     status: &'static str,
     page: String,
@@ -270,7 +270,7 @@ fn is_for_us(authority: Option<&str>, headers: &[Header<'_>], port: u16) -> bool
     let named = |name: &'static str| {
         let lines = headers.iter();
         let lines = lines.filter(move |line| line.name.eq_ignore_ascii_case(name));
-        // What is not text is nothing that we know.
+        // A value that is not text equals no expected value.
         lines.map(|line| std::str::from_utf8(line.value).unwrap_or("?"))
     };
     let mut hosts = named("host");

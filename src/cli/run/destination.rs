@@ -1,4 +1,4 @@
-//! Where a run goes: into the store, to whoever asked, beside a baseline.
+//! The destinations of a run: the store, the output that the user asked for, and a baseline.
 
 use super::shard;
 use crate::cli::progress::Progress;
@@ -103,7 +103,7 @@ impl Output {
     }
 }
 
-/// Where a run goes: into the store, to whoever asked, beside a baseline.
+/// The destinations of a run: the store, the output that the user asked for, and a baseline.
 pub struct Destination<'a> {
     output: &'a Output,
     /// The store that takes it.
@@ -166,7 +166,7 @@ impl<'a> Destination<'a> {
             true => Ok(()),
             false => self.output.tell(&run, stored),
         };
-        // Whatever could not be shown, what was measured must be somewhere.
+        // Even if a report could not be shown, the measurements must be kept somewhere.
         let kept = match (kept, outcome) {
             (Err(error), _) => Err(rescue(&run, error.into())),
             (Ok(()), Err(error @ SessionError::Keep(_))) => {
@@ -246,7 +246,7 @@ pub fn rescue(run: &Run, failure: Failure) -> Failure {
 
 /// Writes a file that is not there yet: all of it, or none.
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    // Never through a link that somebody has put there before.
+    // Never through a link that another program has put there before.
     let mut new = File::create_new(path)?;
     // Some file systems find out late that they are full.
     let written = new.write_all(bytes).and_then(|()| new.sync_all());

@@ -142,7 +142,7 @@ fn asked(plan: &Plan) -> Vec<Asked> {
                 ciphers: vec![cipher.clone()],
                 ..plan.clone()
             };
-            // Who prints it has validated it.
+            // The caller has validated the plan.
             for encryption in one.encryptions(None).unwrap_or_default() {
                 let of = |format: &String| Asked {
                     name: format!("{format} {cipher}{}", sizes(&encryption)),

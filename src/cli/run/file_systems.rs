@@ -156,7 +156,7 @@ impl RunOptions {
     }
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub(super) fn describe(plan: &FileSystemPlan, at: &Path) -> String {
     let names = |names: &[String]| names.join(", ");
     let file_systems: Vec<String> = plan.file_systems.iter().map(|f| f.name().into()).collect();

@@ -77,7 +77,7 @@ impl RunOptions {
     }
 }
 
-/// What `--dry-run` prints.
+/// The output of `--dry-run`.
 pub(super) fn describe(rounds: u32) -> String {
     let mut text = String::from(
         "plan kdf: what unlocking costs here, and what a guess costs\nin memory; no storage is touched\n",

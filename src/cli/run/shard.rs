@@ -38,7 +38,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
         });
     }
     let mut destination = Destination::open(&options.output, store)?;
-    // Who is away is asked when there is something to store.
+    // An unreachable store is asked again when there is something to store.
     if destination.store.absence().is_none()
         && let Some(run) = destination.store.stored_shard(&part.shard)?
     {
@@ -70,7 +70,7 @@ pub(super) fn refuse_whole(options: &RunOptions) -> Result<(), Failure> {
             format!("{} has {} shards", options.plan, fleet.shards()),
             format!("Name one: --shard 1/{}.", fleet.shards()),
         )),
-        // What is no plan either is told of by who reads it.
+        // A file that is not a plan either is reported by the code that reads it.
         Ok(None) | Err(ShardError::Plan(_)) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -178,7 +178,7 @@ impl Devices {
 /// Where the header is while a volume is encrypted or decrypted in place.
 pub fn side_header(image: &Path) -> PathBuf {
     let part = disk::chosen(image).map_or_else(String::new, |part| format!(".{part}"));
-    // Whatever link leads to it, it is one volume.
+    // All links to it lead to one volume.
     let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
     let mut name = image.into_os_string();
     name.push(part.replace(['/', '\0'], "-"));

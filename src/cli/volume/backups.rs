@@ -193,7 +193,7 @@ impl Copy {
                 header: Some(header),
             }));
         }
-        // What a disk does not give may be anything.
+        // Bytes that the disk cannot read may be anything.
         let content = || match signature::content(disk) {
             Err(error) if error.is_of_place() => Ok(None),
             content => content.map(Some).map_err(VolumeError::Block),

@@ -40,7 +40,7 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
     let device = Disk::for_header(path)?;
     if let Some(header) = &options.header {
         check_distinct("--header", header, &options.image)?;
-        // Who uses the data has read the old header.
+        // A program that uses the data has read the old header.
         Disk::open(&options.image, true)?;
     }
     let shown = path.display();

@@ -103,7 +103,7 @@ fn to_file(
     let target = Target::of(path).map_err(unwritable)?;
     let held = match target.there().map(PathKind::of) {
         None => None,
-        // Who writes to it would go on with a file that has no name any more.
+        // A program that writes to it would go on with a file that has no name any more.
         Some(Some(PathKind::RegularFile)) => Some(hold_output(options)?),
         Some(Some(PathKind::BlockDevice)) => {
             let mut device = hold_output(options)?;
@@ -184,7 +184,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&options.volume, &devices)?;
     let data = Protected::new(devices.data(), hidden);
-    // What was never written must not be taken for data.
+    // Blocks that were never written must not be taken for data.
     let blanks = opened.with_blanks();
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
@@ -266,8 +266,9 @@ fn touched(rows: &[(Storage, ByteRange)], length: u64) -> Vec<ByteRange> {
     touched
 }
 
-/// Refuses to write over what the volume holds, and over what its device holds if
-/// nothing there says that it is this volume. Without a header, noise may be anybody's.
+/// Refuses to write over the data of the volume. It also refuses to write over the data of its
+/// device if nothing there proves that it is this volume. Without a header, noise may belong to any
+/// volume.
 fn guard_import(
     options: &ImportOptions,
     devices: &Devices,
@@ -286,7 +287,7 @@ fn guard_import(
     }
     let own_header = stored.is_none() && std::ptr::eq(devices.header(), devices.data());
     let named = losses::is_named(volume)?;
-    // What a wrong cipher makes of somebody else's data may look like anything, but for a name.
+    // A wrong cipher can turn the data of another volume into anything except a known name.
     let inside = match losses::shown(volume)? {
         Some(words) if own_header || named => return Err(losses::refusal_inside(image, &words)),
         inside => inside,

@@ -236,7 +236,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     };
     let kdf = options.kdf.kdf(format, hash)?;
     let device = &header.as_ref().unwrap_or(&data).device;
-    // What is not possible shows here, while the old volume is still there.
+    // An impossible request fails here, while the old volume is still there.
     let draft = Draft::new(device);
     let mut sealed = None;
     let uuid = match options.kind {
@@ -290,7 +290,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         losses::shred_header(device)?;
     }
     if let Some(sealed) = sealed {
-        // Until there is a header, nobody takes what is half written for a volume.
+        // Without a header, the half-written data are not taken for a volume.
         data.device
             .reserve(ByteRange::new(0, data.device.geometry().size))?;
         encryption::format(&sealed, options)?;

@@ -35,7 +35,7 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         algorithms: options.cipher.plain()?.algorithms().to_vec(),
         sealing,
     };
-    // What is not possible shows here, while the old volume is still there.
+    // An impossible request fails here, while the old volume is still there.
     let draft = Draft::new(device);
     let unlocked = creation.create(&draft, &passphrase, &Limits::default())?;
     ground.begin()?;
@@ -53,7 +53,7 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     draft.write()?;
     let data = unlocked.mapping(device)?.data;
     if !options.quick {
-        // What is not used yet must look like what is.
+        // Unused space must look like used space.
         fill(device, data, options.no_progress)?;
     }
     ground.keep()?;

@@ -55,9 +55,9 @@ type HeaderLock = hold::MetadataLock;
 type HeaderLock = std::convert::Infallible;
 
 impl Disk {
-    /// Opens what `place` names; a file through the page cache: headers are
-    /// small, and files mostly fresh. A writer keeps out everybody else. To write in a
-    /// command that changes headers, the header is kept first.
+    /// Opens the file, device or export that `place` names. A file is opened through the page
+    /// cache, because headers are small and files mostly fresh. A writer locks out all other
+    /// programs. If a command that changes headers writes, the header is backed up first.
     pub fn open(place: &Path, write: bool) -> Result<Self, Failure> {
         let disk = Self::held(place, write, Hold::Usual)?;
         if write {
@@ -258,7 +258,7 @@ impl Disk {
         Ok(length.map_err(VolumeError::Block)?)
     }
 
-    /// Reserves the room for what will be written to `range`, where that is possible.
+    /// Reserves the room for writes to `range`, if the storage can.
     ///
     /// # Errors
     /// Exit code 1 where there is no room.

@@ -167,7 +167,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
                     "Finish that first, with the program that began it.",
                 ));
             }
-            // Whoever does not know what the header requires does not change it.
+            // A program that does not know the header's requirements must not change it.
             header.keyslots_of_data()?;
             if label.or(subsystem).is_some() {
                 header.set_labels(device, label, subsystem)?;

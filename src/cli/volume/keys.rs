@@ -305,7 +305,7 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
             (devices, header, Some(slot))
         }
         (named, _) => {
-            // Who removes a key must have one that stays, or mean the one that opens.
+            // A user that removes a key must have one that stays, or mean the one that opens.
             let (devices, format, header) = look(volume)?;
             let secret = options.secret.secret(format, volume.image())?;
             let found = header.unlock(devices.header(), &secret, None)?;

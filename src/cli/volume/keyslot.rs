@@ -243,7 +243,7 @@ impl KeptArguments {
         let left = |kept: &[(u32, Key)]| -> Result<Vec<u32>, Failure> {
             let all = header.keyslots_of_data()?.iter().copied();
             let is_kept = |slot: &u32| kept.iter().any(|(other, _)| other == slot);
-            // What no passphrase opens here cannot be kept.
+            // A slot that no passphrase opens here cannot be kept.
             let opens = |slot: &u32| header.check_keyslot(*slot, &Limits::default()).is_ok();
             Ok(all.filter(|slot| !is_kept(slot) && opens(slot)).collect())
         };

@@ -94,7 +94,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
-    // What a killed server has left there is tidied up by now.
+    // The remains of a killed server are removed by now.
     let directory = mount_point(&options.directory, options.yes)?;
     let exported = service.export(&options.volume, &options.secret, &options.protection)?;
     let mut mounted = match what {
@@ -113,7 +113,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     let outcome = service
         .ready(&message)
         .and_then(|()| service.wait(&[exported.export], &mut mounted));
-    // Somebody else may have ended a part of it, or it could not be served.
+    // Another program may have ended a part of it, or it could not be served.
     undo(&service.record(), Undo::Now)?;
     outcome
 }
@@ -222,7 +222,7 @@ impl<'a> Mounted<'a> {
             Ok(mounted)
         });
         if outcome.is_err() {
-            // What could not be mounted is more worth telling.
+            // The mount error is more important than this one.
             let _ = undo(&service.record(), Undo::Now);
         }
         outcome
@@ -249,8 +249,8 @@ impl Served for Mounted<'_> {
                 _ => false,
             };
             if record.places.iter().enumerate().any(gone) {
-                // fuse2fs writes what it has in memory after the unmount. Who cannot be asked
-                // whether it has ended may still write: it is served, and asked again.
+                // fuse2fs writes its cache after the unmount. If it cannot be found out whether it
+                // has ended, it may still write. So it is served, and checked again.
                 return self.let_go().unwrap_or_else(|failure| {
                     if !self.warned.replace(true) {
                         eprintln!("warning: {}\n  {}", failure.what(), failure.remedy());
@@ -291,8 +291,8 @@ fn by_kernel(
     }
     let access = if write { "rw" } else { "ro" };
     let wanted = options.mount_options.as_deref();
-    // Whoever has written the volume elsewhere is not root here; --mount-options
-    // come last, and may say otherwise.
+    // The author of the volume's content isn't root on this system. --mount-options come last, and
+    // may say otherwise.
     let given = format!("{access},nosuid,nodev");
     command.args(["-o", &joined(&given, wanted)]);
     run_program(command.arg("--").arg(device.path()).arg(directory), options)

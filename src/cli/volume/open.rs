@@ -75,7 +75,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     };
     let found = match signature::names(&volume) {
         Ok(found) => found,
-        // What has no right tag was never written, or is lost.
+        // A sector without a right tag was never written, or is lost.
         Err(BlockError::Tampered { .. }) => Vec::new(),
         Err(error) => return Err(VolumeError::Block(error).into()),
     };
@@ -143,7 +143,7 @@ pub fn unlock(
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
     let header = devices.header();
-    // What is written now might be what the data are known by when that goes on.
+    // A write now might change the data by which the reencryption recognises them.
     let beside = volume.named_header().is_none() && is_beside(volume.image())?;
     if access == Access::Write && beside {
         return Err(VolumeError::RecoveryNeeded.into());

@@ -179,7 +179,7 @@ pub fn wrapped(path: &Path, device: &dyn BlockDevice) -> Result<Option<Failure>,
     )))
 }
 
-/// What wraps an image.
+/// The format that wraps an image.
 pub enum Wrapped {
     Archive(&'static str),
     /// `driver` is QEMU's for it, if the image is one file.

@@ -103,7 +103,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
             "Omit --header, or give the file with the header another name.",
         ));
     }
-    // Nobody shall type for nothing.
+    // Checked first, so that the user types no passphrase for a refused command.
     Disk::check_free(image)?;
     let family = options.volume.family();
     if let Some(named) = options.volume.named_header()
@@ -399,7 +399,7 @@ fn publish(draft: NamedTempFile, path: &Path) -> Result<(), Failure> {
     draft.as_file().sync_all().map_err(unwritable)?;
     let named = draft.persist_noclobber(path);
     named.map_err(|error| unwritable(error.error))?;
-    // Nothing has begun if nobody can tell whether the name stays.
+    // Nothing has begun if it is unknown whether the name stays.
     sync_folder(path).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 

@@ -100,7 +100,7 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     if !options.yes {
         check_behind(image, devices.data(), end, taken)?;
     }
-    // What the header speaks of is there at any time.
+    // The area that the header describes is there at any time.
     if to > size {
         devices.set_len(to)?;
     }

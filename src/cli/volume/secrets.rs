@@ -190,7 +190,7 @@ fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// What `path` names, opened.
+/// Opens the file or standard input that `path` names.
 fn source(path: &Path) -> Result<File, Failure> {
     let opened = match is_standard_input(path) {
         true => typed::standard_input(),

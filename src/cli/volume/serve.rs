@@ -245,7 +245,7 @@ fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
         options.ready(&service, &spot.path.display().to_string())?;
         service.wait(&[exported.export], &mut mounted)
     });
-    // Somebody else may have ended a part of it, or it could not be served.
+    // Another program may have ended a part of it, or it could not be served.
     undo(&service.record(), Undo::Now)?;
     outcome
 }

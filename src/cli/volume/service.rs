@@ -240,7 +240,7 @@ impl Service {
             false => volume.devices(true),
         };
         let devices = opened.map_err(|failure| {
-            // What can be read at least can be served so.
+            // A volume that can at least be read can be served read-only.
             match !self.read_only && volume.steady_devices().is_ok() {
                 true => failure.with_remedy("Give --read-only to prevent all writes.".into()),
                 false => failure,
@@ -263,7 +263,7 @@ impl Service {
         if devices.data().keeps_lost_writes() {
             export = export.keeping_lost_writes();
         }
-        // Whoever still has the export open does not keep the record.
+        // An open export must not keep the record alive.
         let record = Arc::downgrade(&self.record);
         let listener = move |error: &BlockError| note(&record, error);
         Ok(Exported {
@@ -387,7 +387,7 @@ impl Service {
             }
             if asked > 0 && told.is_none() {
                 eprintln!("in use: ends when it is free, or at the next signal");
-                // Those that came meanwhile were sent before anybody could read this.
+                // Signals that came meanwhile were sent before the user could read this.
                 told = Some(signals.load(Ordering::Relaxed));
             }
         }
@@ -398,7 +398,7 @@ impl Service {
     fn count(&self, connections: usize) {
         let mut own = self.own();
         if own.record().connections != connections {
-            // Who cannot read it waits for the end.
+            // A command that cannot read it waits for the end.
             let _ = own.change(|record| record.connections = connections);
         }
     }
@@ -435,7 +435,7 @@ impl Service {
                 (lost, outcome.err().unwrap_or(failure))
             }
         };
-        // Nobody can be told that this could not be told.
+        // If this fails, there is no way to report it.
         let _ = own.change(|record| record.ending = Some(ending));
         if self.daemon {
             own.keep();
@@ -467,7 +467,7 @@ fn what_is_lost(image: &Path, failures: &Failures) -> Ending {
     }
 }
 
-/// Says what the device could not do, here and to whoever asks for the status.
+/// Reports an error of the device, here and in the record, which the status shows.
 fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
     let mut text = error.to_string();
     if let Some(source) = std::error::Error::source(error) {
@@ -476,7 +476,7 @@ fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
     eprintln!("{text}");
     if let Some(record) = record.upgrade() {
         let mut own = record.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody can be told that this could not be told.
+        // If this fails, there is no way to report it.
         let _ = own.change(|record| record.errors.push(text));
     }
 }

@@ -24,7 +24,7 @@ pub fn standard_input() -> io::Result<File> {
 pub fn line(mut from: impl Read, most: usize) -> io::Result<Key> {
     Key::read(most + 1, |room| {
         let mut length = 0;
-        // Byte by byte: what follows the line may be for somebody else.
+        // Byte by byte, because the bytes behind the line may be for another program.
         while length < room.len() {
             match from.read(&mut room[length..=length])? {
                 0 => break,

@@ -43,7 +43,7 @@ pub struct UmountOptions {
     what: PathBuf,
 }
 
-/// What is undone.
+/// The places to undo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undo {
     /// Only places that are not in use.
@@ -95,7 +95,7 @@ fn end(found: &Found) -> Result<(), Failure> {
         tidy(found)?;
         return last_words(found);
     }
-    // Who is connected to an NBD server, its record says a little later.
+    // The record of an NBD server lists its clients a little later.
     let places = &found.record.places;
     if places.iter().any(|place| matches!(place, Place::Nbd(_))) {
         std::thread::sleep(COUNTED);
@@ -113,7 +113,7 @@ fn end(found: &Found) -> Result<(), Failure> {
     if !free {
         return Err(in_use(found, Asked::No));
     }
-    // Who has mounted something sees that it is gone.
+    // A mount's user sees that it is gone.
     let unseen = |place: &Place| matches!(place, Place::Nbd(_) | Place::Disk(_));
     if found.record.places.iter().any(unseen) {
         found.ask_to_end().map_err(|error| {
@@ -228,7 +228,7 @@ pub fn undo(service: &Record, how: Undo) -> Result<bool, Failure> {
         Undo::Unused | Undo::Left => Unmount::Unused,
     };
     for (index, place) in places.iter().enumerate().rev() {
-        // What stood on it lets go of it a little later.
+        // The mounts on it release it a little later.
         let patience = match index + 1 < places.len() {
             true => PATIENCE,
             false => Duration::ZERO,
@@ -254,7 +254,7 @@ pub fn undo(service: &Record, how: Undo) -> Result<bool, Failure> {
                         })
                     })
                 };
-                // It goes by itself, when nobody has it open any more.
+                // It goes by itself when no program has it open any more.
                 if !within(patience, || !ours()) && how != Undo::Unused {
                     LoopDevice::detach(device).map_err(::volume::VolumeError::Block)?;
                 }
@@ -268,7 +268,7 @@ pub fn undo(service: &Record, how: Undo) -> Result<bool, Failure> {
             Place::EmptyFile(at) => {
                 let empty = |found: &Metadata| found.is_file() && found.len() == 0;
                 if std::fs::symlink_metadata(at).is_ok_and(|found| empty(&found)) {
-                    // Somebody else may be faster.
+                    // Another program may be faster.
                     let _ = std::fs::remove_file(at);
                 }
                 true
@@ -333,7 +333,7 @@ fn take_away(
     match (free, outcome) {
         (false, _) => Ok(false),
         (true, Ok(())) => Ok(true),
-        // Somebody else was faster.
+        // Another program was faster.
         (true, Err(_)) if !is_mounted(directory, &ours) => Ok(true),
         (true, Err(error)) => Err(error.into()),
     }

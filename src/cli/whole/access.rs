@@ -31,7 +31,7 @@ pub fn keep(draft: &File, there: &Metadata, path: &Path) -> io::Result<()> {
         (mode & 0o700 | everybody << 3 | everybody, false)
     };
     let list = access_list(path);
-    // With a list, the mode says what the most is that anybody in it may do.
+    // With a list, the mode limits the rights of every entry in it.
     let mode = if list.is_some() { mode & 0o7700 } else { mode };
     draft.set_permissions(Permissions::from_mode(mode))?;
     if in_group {

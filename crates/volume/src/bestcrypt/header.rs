@@ -66,11 +66,11 @@ pub struct Header {
 pub struct Keyslot {
     /// Its number.
     pub number: u32,
-    /// What opens it.
+    /// The kind of secret that opens it.
     pub kind: KeyslotKind,
 }
 
-/// What opens a keyslot.
+/// The kind of secret that opens a key slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyslotKind {
     /// A passphrase.

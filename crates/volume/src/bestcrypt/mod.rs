@@ -1,9 +1,8 @@
 //! BestCrypt 8 and 9 containers (`.jbc`).
 //!
-//! Jetico publishes no specification. Header, keyslots and key derivation are
-//! known from its former Linux source release; how sectors of the data are
-//! numbered is not, and is guessed here: what comes of it is believed only where
-//! a known file system shows, and never written.
+//! Jetico publishes no specification. The header, key slots and key derivation are known from its
+//! former Linux source release. The numbering of the data's sectors is not known, and is guessed
+//! here. The guess is trusted only if a known file system shows, and the data are never written.
 //!
 //! Source: openwall's bestcrypt2john and its format, for facts.
 

@@ -22,8 +22,8 @@ impl Header {
     /// Finds the volume key in the first keyslot that the passphrase opens.
     ///
     /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::KdfIterations`]; [`VolumeError::SecretKind`]
-    /// for a secret that is not a passphrase in UTF-8; [`VolumeError::Unsupported`] if no key slot
-    /// takes a passphrase, and for modes other than XTS and CBC; [`VolumeError::Block`].
+    /// for a secret other than a passphrase in UTF-8; [`VolumeError::Unsupported`] if no key slot
+    /// takes a passphrase, or the mode is neither XTS nor CBC; [`VolumeError::Block`].
     pub fn unlock(
         &self,
         device: &dyn BlockDevice,
@@ -90,7 +90,7 @@ impl Header {
         let iv: [u8; 8] = *body[length..][..IV_BYTES]
             .first_chunk()
             .expect("it is longer");
-        // What follows in the sector is no ciphertext, and nobody looks at it.
+        // The rest of the sector is not ciphertext, and is not used.
         let mut sector = Zeroizing::new([0; 512]);
         sector[..length].copy_from_slice(&body[..length]);
         let cipher = spec.cipher(slot_key, SectorLayout::default(), None)?;

@@ -81,7 +81,7 @@ pub struct Conversion {
     pub(super) reach: Reach,
 }
 
-/// What is encrypted.
+/// The encrypted part of the volume.
 #[derive(Clone, Debug)]
 pub(super) enum Reach {
     Nothing,
@@ -267,7 +267,7 @@ impl OnWrite {
         }
         let mut chunk = (at - region.range.offset) / self.chunk_bytes;
         let set = region.is_set(chunk);
-        // Far enough for any request; whoever asks for more asks again.
+        // Far enough for any request; a longer one asks again.
         let most = chunk + (64 << 20) / self.chunk_bytes + 1;
         let mut until = at;
         while until < end && chunk < most && region.is_set(chunk) == set {

@@ -141,7 +141,7 @@ pub struct Header {
     pub conversion: Conversion,
     /// The state of each copy.
     pub copies: [CopyState; 3],
-    /// What can open it.
+    /// The protectors, each of which can open it.
     pub protectors: Vec<Protector>,
     pub(super) data_key: Option<Sealed>,
     /// In version 2, the encrypted SHA-256 digest of the metadata.

@@ -14,7 +14,7 @@ const HEAD_BYTES: usize = 28;
 pub struct Protector {
     /// Its identifier.
     pub identifier: Uuid,
-    /// What opens it.
+    /// The kind of key that opens it.
     pub kind: ProtectorKind,
     /// Its name.
     pub name: Option<String>,
@@ -27,7 +27,7 @@ pub struct Protector {
     pub(super) master_key: Option<Sealed>,
 }
 
-/// What opens a protector.
+/// The kind of key that opens a protector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtectorKind {
     /// Nothing. The key is in the metadata while protection is suspended or not active yet.

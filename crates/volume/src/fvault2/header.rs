@@ -29,7 +29,7 @@ pub struct Header {
     pub size: u64,
     /// Its extents, in order and without gaps.
     pub extents: Vec<Extent>,
-    /// What can open it.
+    /// The users and recovery keys that can open it.
     pub users: Vec<User>,
     /// The conversion status: `Complete`, or another while the volume is converted.
     pub conversion: Option<String>,

@@ -82,7 +82,7 @@ pub(super) struct Journal {
     pub(super) section_bytes: u64,
 }
 
-/// What the superblock says.
+/// The fields of the superblock.
 pub(super) struct Superblock {
     log2_area_sectors: u8,
     tag_bytes: u16,

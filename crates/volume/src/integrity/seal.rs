@@ -318,7 +318,7 @@ impl Seal {
     }
 }
 
-/// Says that there is no such cipher here.
+/// The error of a cipher that is not supported here.
 pub(super) fn unsupported(encryption: &str, kind: &str) -> VolumeError {
     VolumeError::Unsupported {
         format: Format::Luks2,

@@ -38,7 +38,7 @@ const FIRST_PAGE: u64 = 4096;
 /// the longest keys end well before it.
 const FARTHEST: u64 = 64 << 20;
 
-/// A header that can be used: whoever has one need check nothing again.
+/// A header that can be used. All of its fields were checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Cipher, mode and IV generator of the data and of the key material.

@@ -188,7 +188,7 @@ impl Header {
         let slot = self.free_slot(slot)?;
         let mut next = self.clone();
         let slot_key = next.fill(slot, passphrase, iterations)?;
-        // That took its time. What is free by an old header may be in use by now.
+        // The derivation took time. A place that the old header calls free may be in use by now.
         self.check_unchanged(device)?;
         next.store(device, slot, &slot_key, volume_key)?;
         self.replace(device, next)?;
@@ -320,7 +320,7 @@ impl Header {
 
     /// Refuses a device that has another header by now.
     fn check_unchanged(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
-        // What this program does not read is kept, and may differ.
+        // Bytes that this program does not read are kept, and may differ.
         match Self::read(device)? == *self {
             true => Ok(()),
             false => Err(VolumeError::HeaderChanged {

@@ -113,7 +113,7 @@ impl Header {
             Some(Keyslot::Luks2(keyslot)) => keyslot.clone(),
             _ => return Err(VolumeError::EmptyKeyslot { slot }),
         };
-        // Whoever has the volume key may name any: this one has another key.
+        // A caller with the volume key may name any slot. This one has another key.
         if !self.metadata.digests[&digest].keyslots.contains(&slot) {
             return Err(VolumeError::UnboundKeyslot { slot });
         }
@@ -181,7 +181,7 @@ impl Header {
             options
                 .kdf
                 .derive(passphrase.as_bytes(), &salt, options.key_bytes, &limits)?;
-        // That took its time. What is free by an old header may be in use by now.
+        // The derivation took time. A place that the old header calls free may be in use by now.
         self.check_unchanged(device)?;
         material.store(device, &slot_key, volume_key)?;
         device.flush()?;
@@ -224,7 +224,7 @@ impl Header {
 }
 
 impl Header {
-    /// The keyslots that token `number` speaks of; none where there is no such token.
+    /// The key slots that token `number` names; none if there is no such token.
     pub fn keyslots_of_token(&self, number: u32) -> Vec<u32> {
         let keyslots = self.json["tokens"][number.to_string()]["keyslots"].as_array();
         let slots = keyslots.into_iter().flatten();

@@ -112,13 +112,13 @@ pub struct Segment {
     pub offset: u64,
     /// Its length.
     pub size: SegmentSize,
-    /// What it holds.
+    /// The kind of its data.
     pub kind: SegmentKind,
     /// `backup-final` and others, while the volume is reencrypted.
     pub flags: Vec<String>,
 }
 
-/// What a segment holds.
+/// The kind of the data in a segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// Encrypted data.
@@ -138,7 +138,7 @@ pub enum SegmentKind {
     Other {
         /// Its type, such as `hw-opal`.
         kind: String,
-        /// What is unknown.
+        /// The unknown part.
         why: Box<Damage>,
     },
 }
@@ -183,7 +183,7 @@ pub struct Verifier {
     pub kdf: Kdf,
     /// Its salt.
     pub salt: Vec<u8>,
-    /// What it must give.
+    /// The expected result of the derivation.
     pub digest: Vec<u8>,
 }
 
@@ -439,8 +439,8 @@ fn token(node: &Node) -> Result<String, Damage> {
     Ok(node.get("type")?.some_text()?.to_owned())
 }
 
-/// A keyslot: what cryptsetup demands of every one, or there is no header; what
-/// is unknown beyond that concerns this keyslot alone.
+/// Parses a key slot. A missing member that cryptsetup demands of every key slot invalidates the
+/// header. Other unknown values concern this key slot alone.
 fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
     let kind_node = node.get("type")?;
     let kind = kind_node.some_text()?;
@@ -566,7 +566,8 @@ fn kdf(node: &Node) -> Result<Kdf, Damage> {
     })
 }
 
-/// A segment: what cryptsetup demands of every one, or there is no header.
+/// Parses a segment. A missing member that cryptsetup demands of every segment invalidates the
+/// header.
 fn segment(node: &Node) -> Result<Segment, Damage> {
     let kind_node = node.get("type")?;
     let kind = kind_node.some_text()?;
@@ -645,7 +646,7 @@ fn integrity(node: Node) -> Result<Result<Integrity, Damage>, Damage> {
     }))
 }
 
-/// A digest: what it is of must be told, or there is no header.
+/// Parses a digest. It must name its key slots and segments; otherwise the header is invalid.
 fn digest(node: &Node) -> Result<Digest, Damage> {
     node.get("type")?.some_text()?;
     Ok(Digest {

@@ -38,10 +38,9 @@ struct Copy {
 }
 
 impl Header {
-    /// Reads the header at the start of `device`: of two good copies the one
-    /// with the larger epoch, else the one that is good. The second is looked
-    /// for wherever it may stand if the first does not tell. A copy that the
-    /// device cannot read is a bad one.
+    /// Reads the header at the start of `device`. Of two good copies, the one with the larger epoch
+    /// counts; otherwise the good one does. If the first copy does not tell the place of the
+    /// second, all possible places are searched. A copy that the device cannot read is a bad one.
     ///
     /// # Errors
     /// [`VolumeError::NotThis`] where there is no copy, [`VolumeError::Header`]

@@ -429,7 +429,7 @@ impl Header {
     ) -> Result<Vec<Row>, VolumeError> {
         self.check_room(device, data)?;
         if access == Access::Write && (self.has_sample() || self.awaits_room(device, data)) {
-            // What is written might be what the data are known by.
+            // A write might change the data by which they are recognised.
             return Err(VolumeError::RecoveryNeeded);
         }
         let told = || self.rows_as_told(device, data, keys, access);

@@ -316,7 +316,7 @@ mod tests {
         );
     }
 
-    /// Policies that lie in one another without an end, and what is no policy.
+    /// Policies that are nested without end, and members that are not policies.
     #[test]
     fn any_token_has_an_answer() {
         let mut policy = json!({"pin": "sss", "sss": {"t": 1, "jwe": []}});

@@ -27,7 +27,7 @@ const MOST_DEEP: usize = 5;
 pub struct Part {
     /// By what it is asked for: `2`, `2/vg/root`, `3/raid`.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its own name, where it has one: that of a GPT's partition, and `vg/root`.
     pub label: Option<String>,
@@ -39,7 +39,7 @@ pub struct Part {
     pub obstacle: Option<Obstacle>,
 }
 
-/// What a part is.
+/// The kind of a part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A partition of a GPT, with the UUID of its type.
@@ -85,7 +85,7 @@ pub enum PartError {
     /// None has that name.
     #[error("there is no partition `{wanted}`: there {}", known(.names))]
     Unknown {
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
         /// Those that there are.
         names: Vec<String>,
@@ -93,7 +93,7 @@ pub enum PartError {
     /// Several have that label.
     #[error("`{wanted}` is the label of several partitions: {}", .names.join(", "))]
     Several {
-        /// What was asked for.
+        /// The name that was asked for.
         wanted: String,
         /// Those that have it.
         names: Vec<String>,

@@ -26,8 +26,8 @@ pub enum Layout {
 const NONE: char = '\0';
 
 /// The characters that the keys type without and with Shift, in the order of the physical keys. The
-/// rows have 13 keys from the digits, 12 from `q`, 12 from `a`, and 11 from `z` with the extra key
-/// of ISO keyboards first. The space bar comes last.
+/// rows are 13 keys from the digits, 12 from `q`, 12 from `a`, and 11 from `z`. The row from `z`
+/// begins with the extra key of ISO keyboards. The space bar comes last.
 ///
 /// A dead key is listed as its accent.
 type Table = [&'static str; 2];

@@ -130,7 +130,7 @@ impl Known<'_> {
     }
 }
 
-/// What recipes are for.
+/// The input of the recipes.
 enum Source {
     /// Places of characters, without the end of the line.
     Text(Vec<Spot>, Encoding),

@@ -172,8 +172,9 @@ fn class(rest: &mut (impl Iterator<Item = (usize, char)> + Clone)) -> Option<Zer
     Some(signs)
 }
 
-/// The places of the pattern `text`: `?` is any of `characters`, `[abc]` and `[a-c]` one of these;
-/// a backslash before `?`, `[`, `]` or another one makes it literal.
+/// The places of the pattern `text`. In it, `?` stands for any of `characters`, and `[abc]` and
+/// `[a-c]` for one of these. A backslash before `?`, `[`, `]` or another backslash makes it
+/// literal.
 pub(super) fn parse(text: &str, characters: &Characters) -> Result<Vec<Spot>, RecallError> {
     let mut spots = Vec::with_capacity(text.len());
     let mut rest = (1..).zip(text.chars());

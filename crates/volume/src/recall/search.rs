@@ -118,8 +118,8 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// How many attempts may go on at once on so many cores, with so much free memory, KiB: no
-    /// more than half of it is taken, nor more than the limit of one derivation.
+    /// The number of attempts that may run at once on so many cores, with so much free memory, KiB.
+    /// They take at most half of the free memory, and at most the limit of one derivation.
     pub fn threads(&self, cores: NonZeroUsize, free_kib: u64) -> NonZeroUsize {
         let room = u64::from(self.limits.memory_kib).min(free_kib / 2);
         match room.checked_div(u64::from(self.memory_kib)) {
@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
     /// Those of [`new`](Self::new).
     pub fn times_as_long(&self, part: Range<u64>, from: u64) -> Result<f64, VolumeError> {
         let cost = |pim: Option<u32>| match self.opening.with_pim(pim) {
-            // What is refused costs nothing; the attempt says why.
+            // A refused derivation costs nothing; the attempt reports the reason.
             Opening::Tcrypt(tcrypt) => tcrypt.work(&self.limits).unwrap_or(0) as f64,
             _ => 1.0,
         };

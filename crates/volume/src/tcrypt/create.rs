@@ -67,8 +67,7 @@ impl Creation {
             .all_encrypted(),
         };
         let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
-        // What the device holds so far opens until its header goes, the last
-        // of all.
+        // The old volume opens until its header goes, which is the last of all.
         let copy_at = geometry.size - HEADERS_BYTES;
         unaligned::write_verified(device, copy_at, &among_noise(&copy)?)?;
         unaligned::write_verified(device, 0, &among_noise(&first)?)?;

@@ -31,8 +31,8 @@ pub(super) const MOST_SECTOR_BYTES: u32 = 4096;
 /// perhaps not yet everywhere.
 const ENCRYPTED_LATER: u32 = 1 | 2;
 
-/// A decrypted header that can be used: whoever has one need not check its
-/// numbers again, but for whether the data lie within the device.
+/// A decrypted header whose numbers were checked. A caller must only check whether the data lie
+/// within the device.
 #[derive(Debug)]
 pub struct Header {
     /// By its magic.

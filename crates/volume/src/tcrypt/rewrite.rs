@@ -181,7 +181,7 @@ impl Unlocked {
     /// [`VolumeError::Unsupported`], and those of [`mapping`](Self::mapping).
     pub fn check_growth(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.check_copied()?;
-        // What could not be opened, half encrypted perhaps, does not grow.
+        // A volume that cannot be opened, perhaps because it is half encrypted, does not grow.
         self.mapping(device)?;
         if self.place != Place::Normal {
             return Err(

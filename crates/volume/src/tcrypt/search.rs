@@ -40,7 +40,7 @@ pub(super) struct Candidate {
     pub(super) encrypted: [u8; ENCRYPTED_BYTES],
 }
 
-/// What to search with.
+/// The input of a search.
 pub(super) struct Search<'a> {
     pub(super) family: Family,
     pub(super) place: Place,
@@ -54,7 +54,7 @@ pub(super) struct Search<'a> {
     pub(super) watch: Watch<'a>,
 }
 
-/// What a search finds.
+/// The result of a search.
 pub(super) struct Found {
     pub(super) offset: u64,
     pub(super) header: Header,

@@ -48,12 +48,11 @@ impl Opening {
         }
     }
 
-    /// Finds the header on `device` that `secret` opens; where the device cannot
-    /// read it, or it opens and is damaged, its copy.
+    /// Finds the header on `device` that `secret` opens. If the device cannot read it, or it opens
+    /// and is damaged, its copy is used.
     ///
-    /// A key file is taken whole as if it were typed; what is beside the
-    /// passphrase belongs into `keyfiles`. Where all derivations are tried,
-    /// those beyond `limits` are left out.
+    /// A key file is taken as a whole, as if it were typed. Key files beside the passphrase belong
+    /// in `keyfiles`. If all derivations are tried, those beyond `limits` are left out.
     ///
     /// # Errors
     /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] where a header
@@ -96,7 +95,7 @@ impl Opening {
             ..self.clone()
         };
         let opened = copy.unlock_here(threads, device, secret, limits, watch);
-        // What is wrong with the header says more, unless nobody has seen it.
+        // The error of the header tells more than the copy's, unless no header was recognised.
         opened.map_err(|error| match error.is_of_place() || spoilt(&wrong) {
             true => wrong,
             false => error,
@@ -278,7 +277,7 @@ pub struct Unlocked {
     pub spec: CipherSpec,
     /// The key derivation of the header key.
     pub prf: Prf,
-    /// What stands in it.
+    /// The fields of the header.
     pub header: Header,
 }
 

@@ -16,7 +16,7 @@ use targets::{TARGETS, Target};
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What reading any input may take.
+/// The most memory that reading any input may take, bytes.
 const MOST_MEMORY: usize = 64 << 20;
 
 /// Inputs to begin with, one folder for each target.

@@ -22,7 +22,7 @@ mod maker;
 /// A parser that takes any bytes.
 pub type Target = fn(&[u8]);
 
-/// What can be driven.
+/// The parsers by name.
 pub const TARGETS: [(&str, Target); 11] = [
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
@@ -113,7 +113,7 @@ impl BlockDevice for Sparse<'_> {
     }
 }
 
-/// What opens nothing.
+/// Secrets that open no volume.
 fn secrets() -> [Secret; 2] {
     [
         Secret::Passphrase(Key::from_slice(b"a passphrase")),
@@ -200,8 +200,8 @@ pub fn luks2_json(input: &[u8]) {
     luks2_header(&header);
 }
 
-/// A BestCrypt header with the first of its keyslots. What it begins with is
-/// made right, and so are the numbers that only one is known of.
+/// A BestCrypt header with the first of its key slots. Its known bytes are made right, and so are
+/// the numbers that have only one known value.
 pub fn bestcrypt_header(input: &[u8]) {
     let mut bytes = input.to_vec();
     bytes.resize(bytes.len().max(BESTCRYPT_KEYSLOTS), 0);
@@ -321,7 +321,7 @@ pub fn bitlk_bitmaps(input: &[u8]) {
     whole[56..64].copy_from_slice(&(1_u64 << 20).to_le_bytes());
     let sum = crc32(&whole[..112]).to_le_bytes();
     whole[116..120].copy_from_slice(&sum);
-    // Behind it an entry that is sealed, by nobody.
+    // Behind it, a sealed entry that no key opens.
     whole[112..114].copy_from_slice(&[60, 0]);
     whole[120..126].copy_from_slice(&[48, 0, 0, 0, 5, 0]);
     bitlk(&bytes);
@@ -469,7 +469,7 @@ pub fn loopaes_key_file(input: &[u8]) {
     tell(mapping.and_then(|mapping| CryptDevice::new(&device, mapping)));
 }
 
-/// What users write: `--hash`, `--key-derivation` and `--cipher`.
+/// The notations that users type: `--hash`, `--key-derivation` and `--cipher`.
 pub fn notations(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     if let Ok(hashing) = Hashing::from_str(&text) {
@@ -482,7 +482,7 @@ pub fn notations(input: &[u8]) {
         Derivation::UtilLinux.key(b"a passphrase", cipher.key_bytes.unwrap_or(32));
     }
     if let Ok(spec) = cipher::CipherSpec::from_str(&text) {
-        // What is written is read as the same.
+        // The written form is read as the same.
         let again = spec.to_string();
         assert_eq!(again.parse(), Ok(spec), "{text} is {again}");
     }

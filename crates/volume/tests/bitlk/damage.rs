@@ -211,7 +211,7 @@ fn boot_sectors_that_lie() {
         let mut image = clear(Recipe::default()).make(plaintext()).image;
         image[*at..][..bytes.len()].copy_from_slice(bytes);
         let told = match *name {
-            // What begins as a volume of Vista's does, whose metadata are in cluster 0.
+            // It begins like a volume of Windows Vista, whose metadata are in cluster 0.
             "no identifier" => "",
             _ => told,
         };

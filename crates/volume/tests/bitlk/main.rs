@@ -68,7 +68,7 @@ fn assert_opens(made: &Made, secret: &Secret) {
     assert!(content(&*view) == made.plaintext, "another plaintext");
 }
 
-/// What opens by itself takes no time.
+/// A volume with a clear key, which needs no slow key derivation.
 fn clear(recipe: Recipe) -> Recipe {
     Recipe {
         protectors: vec![protection::CLEAR],
@@ -286,7 +286,7 @@ fn one_good_copy_is_enough() {
     }
 }
 
-/// A checksum can be made by anybody, the digest only by who has the key.
+/// Any program can make a checksum, but the digest needs the key.
 #[test]
 fn metadata_that_the_key_does_not_confirm_are_refused() {
     let recipe = clear(Recipe::default());
@@ -332,7 +332,7 @@ fn writing_is_what_a_byte_array_does() {
             let range = ByteRange::new(from as u64, (to - from) as u64);
             Model::new(seed).run(&Slice::new(&view, range).unwrap());
         }
-        // What was written is there for the next, and nothing else has changed.
+        // The written data are there for the next one, and nothing else has changed.
         let written = content(&*view);
         let opened = unlock(&device, &nothing(), Access::Read).unwrap();
         let view = opened.device::<&dyn BlockDevice>(&device, &device).unwrap();

@@ -36,7 +36,7 @@ pub mod protection {
     pub const PASSPHRASE: u16 = 0x2000;
 }
 
-/// What a volume is like.
+/// The properties of a volume.
 #[derive(Clone)]
 pub struct Recipe {
     pub version: u16,
@@ -46,7 +46,7 @@ pub struct Recipe {
     pub protectors: Vec<u16>,
     /// Number of the state, and of the next one.
     pub state: [u16; 2],
-    /// What lies before this is encrypted; 0 is all.
+    /// Everything before this offset is encrypted; 0 means all.
     pub up_to: u64,
     /// Which chunks are encrypted, where that is told by bitmaps.
     pub chunks: Option<Vec<bool>>,
@@ -200,7 +200,7 @@ fn protector(number: u16, nth: u8) -> Vec<u8> {
             properties.extend(salt);
             key
         }
-        // What a TPM keeps is nobody's business.
+        // A TPM's key can be any bytes.
         _ => [0xee; 32],
     };
     properties.extend(entry(0, 5, &sealed(&key, nth, &key_entry(0x2003, &MASTER))));
@@ -394,7 +394,7 @@ fn on_write_head(sector_size: SectorSize) -> Vec<u8> {
 }
 
 impl Recipe {
-    /// The volume that shall hold `plain`, but where it has things of its own.
+    /// Makes a volume with the plaintext `plain`, except for BitLocker's own areas.
     pub fn make(&self, mut plain: Vec<u8>) -> Made {
         let sector = self.sector_size.bytes();
         let size = plain.len();

@@ -91,7 +91,7 @@ fn what_is_written_is_read_and_nothing_else_changes() {
     assert_eq!(changed, [first, first + 1, second, second + 1]);
 }
 
-/// What is changed, and what is told then.
+/// False metadata are refused. Each case has its change and a part of the message.
 #[test]
 fn metadata_that_lie_are_refused() {
     type Change = fn(&mut Vec<Vec<u8>>);

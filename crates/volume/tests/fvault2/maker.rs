@@ -138,7 +138,8 @@ pub fn extents(of: &[(u64, u64, u64)]) -> Vec<u8> {
     block
 }
 
-/// What a volume has: one of each, and an older one of the extents, which does not count.
+/// The metadata blocks of a volume: one of each kind, and an older one of the extents, which does
+/// not count.
 pub fn metadata() -> Vec<Vec<u8>> {
     let mut old = extents(&[(0, 1, 1)]);
     put(&mut old, 16, &4_u64.to_le_bytes());
@@ -174,7 +175,7 @@ pub fn plaintext() -> Vec<u8> {
     let mut plain: Vec<u8> = (0..PLAIN as u32 / 4)
         .flat_map(|word| word.wrapping_mul(0x9e37_79b9).to_le_bytes())
         .collect();
-    // What HFS+ begins with.
+    // The signature of HFS+.
     put(&mut plain, 1024, b"H+\0\x04");
     plain
 }

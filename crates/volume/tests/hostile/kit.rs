@@ -13,10 +13,10 @@ use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::LazyLock;
 
-/// What opens every volume.
+/// The passphrase of every volume.
 pub const PASSPHRASE: &[u8] = b"hostile";
 
-/// What the volumes begin with.
+/// The start of the plaintext of every volume.
 pub const PLAINTEXT: [u8; 4096] = [0x5a; 4096];
 
 /// Where the data begins.
@@ -36,7 +36,7 @@ const KDF: Kdf = Kdf::Pbkdf2 {
     iterations: 1000,
 };
 
-/// What the user is told, or that the volume opens.
+/// The expected outcome: an error message, or an opened volume.
 pub enum Expected {
     /// The first line and what it means.
     Refused(String, Verdict),
@@ -53,7 +53,7 @@ pub struct Case {
     attempt: Attempt,
 }
 
-/// What is done with the volume.
+/// The operation on the volume.
 #[derive(Clone, Copy)]
 pub enum Attempt {
     /// It is opened with the passphrase.
@@ -334,7 +334,7 @@ pub struct Luks2 {
 pub const COPIES: [usize; 2] = [0, HEADER];
 
 impl Luks2 {
-    /// What the JSON says.
+    /// The parsed JSON.
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.text()).unwrap()
     }

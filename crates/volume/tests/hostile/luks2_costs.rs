@@ -61,7 +61,7 @@ fn most_of_argon2() -> Value {
     json!({"type": "argon2id", "time": 64, "memory": 4 << 20, "cpus": 4, "salt": SALT})
 }
 
-/// What keyslots ask for together.
+/// Costs of all key slots together.
 pub fn cases_of_all() -> Vec<Case> {
     vec![
         luks2(

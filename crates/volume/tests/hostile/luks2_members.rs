@@ -246,7 +246,7 @@ fn members() -> Vec<Case> {
     .into()
 }
 
-/// What nobody knows yet is no reason to refuse a volume.
+/// Unknown members do not cause a volume to be refused.
 fn odd() -> Vec<Case> {
     let token =
         json!({"7": {"type": "acme", "keyslots": ["0", "9"], "more": [1e300, {"x": null}]}});

@@ -8,7 +8,7 @@ fn bad(damage: &str) -> Expected {
     damaged(Format::Luks2, damage)
 }
 
-/// What the digest over the metadata is of was changed by somebody without the keys.
+/// The metadata under the digest were changed without the keys.
 fn unbound() -> Expected {
     protected("the header describes a reencryption that is not bound to the volume's keys")
 }

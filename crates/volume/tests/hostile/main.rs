@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 #[global_allocator]
 static MEMORY: PeakAlloc = PeakAlloc;
 
-/// What opening any header may take, but for the memory of its key derivation.
+/// The most memory that opening any header may take, bytes, without that of its key derivation.
 const MOST_MEMORY: usize = 64 << 20;
 
 #[test]

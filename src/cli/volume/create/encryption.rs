@@ -13,7 +13,7 @@ use std::str::FromStr;
 use volume::luks2::DataCipher;
 use volume::{SealedDevice, SealedSpec, VolumeError, has_equal_halves};
 
-/// What `--cipher` names.
+/// The cipher that `--cipher` names.
 #[derive(Clone, Debug)]
 pub enum CipherName {
     /// A cipher that needs nothing else.
@@ -73,7 +73,7 @@ pub struct Encryption {
 }
 
 impl Encryption {
-    /// What the options say.
+    /// The encryption that the options describe.
     ///
     /// # Errors
     /// Exit code 2 of what cannot be.

@@ -110,10 +110,10 @@ impl Drop for Made<'_> {
         let Some(path) = self.path.filter(own) else {
             return;
         };
-        // What it has before it is written is another program's.
+        // Any content that it has before it is written is another program's.
         let blank = || signature::inspect(path).is_ok_and(|found| found.content.is_blank());
         if self.written.get() || blank() {
-            // There is nobody to tell, and the first error is the one that counts.
+            // This error is not reported, because the first error is the one that counts.
             let _ = std::fs::remove_file(path);
         }
     }

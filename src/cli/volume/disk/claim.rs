@@ -33,7 +33,7 @@ const BRIEF: Duration = Duration::from_secs(30);
 /// How often it is looked whether something is free.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Locks that are no export's: a name has no NUL.
+/// Names of locks that belong to no export, because the name of an export has no NUL.
 const WRITERS: &str = "\0writers";
 const READERS: &str = "\0readers";
 const CHANGES: &str = "\0changes";
@@ -52,8 +52,8 @@ enum Out {
 }
 
 impl Claim {
-    /// Claims the export at `uri`, which the user calls `place`: writers keep out everybody
-    /// who claims it, and steady readers keep out writers. Changes of a header are waited for.
+    /// Claims the export at `uri`, which the user calls `place`. Writers lock out all others that
+    /// claim it, and steady readers lock out writers. Changes of a header are waited for.
     ///
     /// # Errors
     /// Exit code 4 if another process has it, or may have it by another name.
@@ -139,7 +139,7 @@ impl Locks {
         Ok(vec![self.own, self.writers, self.readers, self.changes])
     }
 
-    /// Locks a file, if whoever has it gives it up soon.
+    /// Locks a file, if its holder gives it up soon.
     fn lock(&self, file: &File, out: Out) -> bool {
         let begun = Instant::now();
         let mut unchanged = begun;
@@ -194,7 +194,7 @@ fn maybe_in_use(place: &Path, named: bool) -> Failure {
     )
 }
 
-/// The file that stands for a name. It stays: whoever removed it could remove another's.
+/// The file that stands for a name. It stays, because removing it could remove another program's.
 fn open(name: &str) -> Result<File, Failure> {
     let path = record::directory()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
     let mut options = File::options();

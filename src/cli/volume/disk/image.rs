@@ -102,8 +102,8 @@ fn start_of(raw: &dyn BlockDevice) -> Result<Vec<u8>, block::BlockError> {
     Ok(start)
 }
 
-/// Whether the image names another file, from which QEMU would read: whoever made the
-/// image could name any file of this user.
+/// Whether the image names another file, from which QEMU would read. The author of the image could
+/// name any file of this user.
 fn needs_another_file(driver: &str, start: &[u8]) -> bool {
     let number = |at: usize| {
         let bytes = start

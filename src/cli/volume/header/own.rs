@@ -67,7 +67,7 @@ pub fn check_to_change(
     let Ok(own) = LuksHeader::read(data) else {
         return Ok(());
     };
-    // What is decrypted may be a volume itself, and what is not encrypted yet.
+    // Decrypted data may be a volume themselves, and so may data that are not encrypted yet.
     let has_plaintext = header
         .reencryption_mode()
         .is_some_and(|mode| mode != "reencrypt");

@@ -14,7 +14,7 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
     let device = devices.header();
     let size = device.geometry().size;
     let (length, of) = match options.volume.family() {
-        // Whether it holds headers, nobody can tell.
+        // It is unknown whether it holds headers.
         Some(family) if size >= TCRYPT_HEADERS => (
             TCRYPT_HEADERS,
             format!("the {} volume that says nothing of itself", family.format()),
@@ -109,7 +109,7 @@ fn steady(device: &Disk, length: u64) -> Result<(Vec<u8>, u64), Failure> {
 /// How often a header is read until nothing has changed meanwhile.
 const TIMES: usize = 20;
 
-/// Says what is missing where there is no header of LUKS.
+/// Adds an explanation to the error if there is no LUKS header.
 pub fn luks(header: Result<LuksHeader, VolumeError>) -> Result<LuksHeader, Failure> {
     header.map_err(|error| match error {
         VolumeError::NotThis { .. } => Failure::new(

@@ -27,7 +27,7 @@ const SHIFT: u64 = HEADER_FILE;
 /// the user named one, or with one before the data.
 pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    // Held until it has begun: nobody else may begin the same meanwhile.
+    // Held until it has begun, so that no other program begins the same meanwhile.
     let mut data = Disk::open(image, true)?;
     check_unencrypted(&data, image)?;
     let detached = options.volume.header_path();
@@ -340,8 +340,8 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
     Ok(settled)
 }
 
-/// Makes room before data that are going to be encrypted, and puts `header` there, which is on
-/// `side`. Where there is no room on the disk, the file is as it was, and `side` goes.
+/// Makes room before data that are going to be encrypted. Then it puts `header`, which is on
+/// `side`, there. If there is no room on the disk, the file stays as it was, and `side` is removed.
 fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure> {
     let mut data = Disk::open(image, true)?;
     let room = header.room(side, &data)?;

@@ -30,7 +30,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
         ));
     }
     let mut opening = options.volume.tcrypt(family)?;
-    // What the user names is what shall be; what is, is found.
+    // The options name the new encryption; the current one is found by a search.
     let (algorithms, prf) = (opening.algorithms.take(), opening.prf.take());
     if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) && !options.yes {
         return Err(Failure::new(
@@ -95,7 +95,7 @@ pub fn go_on(
         .secret(Format::Luks2, options.volume.image())?;
     let secret = secret_of(&options.volume, secret)?;
     let limits = Limits::default();
-    // Whatever is beside it, it must be the volume with which this began.
+    // Any file may be beside it, so the volume must be the one with which this began.
     header.check_headers(data)?;
     let key = match header.is_reencrypting() {
         true => {
@@ -131,8 +131,8 @@ fn finish(header: &Header, data: &Disk, path: &Path, key: &Key) -> Result<(), Fa
     let file = File::options().write(true).open(path).map_err(unwritable)?;
     fs::remove_file(path).map_err(unwritable)?;
     sync_folder(path)?;
-    // Without its name nobody takes it for a journal: now what opens the volume's
-    // keys may go from the disk.
+    // Without its name it is not taken for a journal. Now the key that opens the volume's keys may
+    // be removed from the disk.
     let length = file.metadata().map_err(unwritable)?.len();
     let wiped = io::copy(&mut io::Read::take(io::repeat(0), length), &mut &file);
     wiped

@@ -37,7 +37,7 @@ pub fn as_disk(options: &ServeOptions) -> Result<(), Failure> {
         let (export, stop) = (exported.export.clone(), stop.clone());
         move || {
             disk.serve(&export, &stop, || {
-                // Who began this waits, unless it has panicked.
+                // The thread that began this waits, unless it has panicked.
                 let _ = tell.send(());
             })
         }

@@ -139,7 +139,7 @@ pub enum Place {
 /// A record that was found.
 #[derive(Debug)]
 pub struct Found {
-    /// What it says.
+    /// The content of the record.
     pub record: Record,
     /// Whether its service lives.
     pub alive: bool,
@@ -175,7 +175,7 @@ impl Found {
     /// tells which.
     pub fn wait(&self, patience: Duration) -> bool {
         super::within(patience, || {
-            // An error that is none of the lock is no reason to wait.
+            // Only a held lock is a reason to wait; other errors are not.
             !matches!(self.file.try_lock_shared(), Err(TryLockError::WouldBlock))
         })
     }
@@ -278,7 +278,7 @@ impl OwnRecord {
     /// Writes `record`, for others to see.
     pub fn new(record: Record) -> io::Result<Self> {
         let directory = directory().map_err(|_| io::ErrorKind::PermissionDenied)?;
-        // Nobody takes it for dead before it is locked.
+        // Commands do not take it for dead before it is locked.
         let file = tempfile::Builder::new()
             .prefix("service-")
             .suffix(".new")
@@ -295,7 +295,7 @@ impl OwnRecord {
         Ok(own)
     }
 
-    /// What it says.
+    /// The content of the record.
     pub fn record(&self) -> &Record {
         &self.record
     }
@@ -328,7 +328,7 @@ impl OwnRecord {
 impl Drop for OwnRecord {
     fn drop(&mut self) {
         if !self.kept {
-            // Somebody may have tidied up already.
+            // Another command may have removed it already.
             let _ = fs::remove_file(&self.path);
         }
     }

@@ -76,8 +76,8 @@ impl Header {
         }
     }
 
-    /// Begins a reencryption: makes the journal and a key slot of the new key for each key slot in
-    /// `kept`, of which there must be at least one. Each has the passphrase beside its number. The
+    /// Begins a reencryption. It makes the journal, and a key slot of the new key for each key slot
+    /// in `kept`. There must be at least one, and each has the passphrase beside its number. The
     /// header then states that the reencryption has begun. No data is touched.
     ///
     /// # Errors
@@ -106,7 +106,7 @@ impl Header {
         data_of_size(data, data_now.offset, data_now.length, layout)?;
         self.check_kept(kept, others_too)?;
 
-        // What is behind the last sector is no data of smaller sectors either.
+        // The bytes behind the last sector are not data of smaller sectors either.
         let reach = data_to_end(data, data_now.offset, layout)?.length;
         let size = match reach == data_now.length {
             true => data_now.size_afterwards.clone(),

@@ -1,4 +1,4 @@
-//! [`Plan`]: what a reencryption is to do, and how far it has come, out of the header.
+//! [`Plan`]: the work of a reencryption and its progress, from the header.
 //!
 //! ```text
 //! forward                  new ‥│ hot │‥ old
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! These are the header's segments, in the order of the data. The hot one is being worked on.
-//! `moved` is the start of the data, which was copied to where it is in nobody's way.
+//! `moved` is the start of the data, which was copied out of the way.
 
 mod segments;
 
@@ -296,8 +296,8 @@ impl Plan {
         self.mode == Mode::Decrypt
     }
 
-    /// Wipes what is left of the header on the device of data that move down over it: whoever met
-    /// the second copy would write the first one again, over the data.
+    /// Wipes the rest of the header on the device of data that move down over it. Otherwise a
+    /// program that finds the second copy would write the first one again, over the data.
     pub(super) fn forget_header(
         &self,
         data: &dyn BlockDevice,

@@ -1,8 +1,8 @@
 //! Makes room for a header before data that are not encrypted yet, and puts the header there.
 //!
 //! The bytes that the header will overwrite are copied behind the data first. Until that is done,
-//! the header is in a file of its own. A digest in it identifies the data that it belongs to,
-//! because the file of the data may have been restored from a backup or replaced meanwhile.
+//! the header is in a file of its own. A digest in it identifies its data, because the file of the
+//! data may have been restored or replaced meanwhile.
 
 use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
@@ -181,7 +181,7 @@ impl Header {
 
     /// Whether this header is on its way before `data`, as far as it knows.
     pub(super) fn awaits_room(&self, device: &dyn BlockDevice, data: &dyn BlockDevice) -> bool {
-        // What was copied is needed no more when it is encrypted.
+        // The copied bytes are no longer needed once they are encrypted.
         let mut segments = self.regular_segments();
         let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
         !begun && !is_same(device, data) && self.told().is_some()

@@ -1,10 +1,10 @@
-//! The data that a header of a file of its own speaks of, told from all other data.
+//! Recognises the data that belong to a header in a file of its own.
 //!
-//! Such a header says how far a reencryption is, and the data are elsewhere: they may have been
-//! put back from a backup meanwhile, or be those of another volume, and whoever went on would
-//! encrypt twice or decrypt noise. So a token keeps a digest of the plaintext that the data begin
-//! with, under a key of the reencryption. It stays the same from the beginning to the end.
-//! cryptsetup keeps the token, and does not look at it.
+//! Such a header records the progress of a reencryption, but the data are elsewhere. They may have
+//! been restored from a backup meanwhile, or be those of another volume. A program that continued
+//! would encrypt twice or decrypt noise. So a token keeps a digest of the start of the plaintext,
+//! under a key of the reencryption. It stays the same from the beginning to the end. cryptsetup
+//! keeps the token, and does not read it.
 
 use super::{Backup, Keys, VolumeError, backup, number_of};
 use crate::luks::DIGEST_ITERATIONS;

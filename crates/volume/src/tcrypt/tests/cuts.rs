@@ -1,4 +1,4 @@
-//! What a cut at any write leaves.
+//! Power cuts at any write, and the volumes that they leave.
 
 use super::volumes::*;
 use super::*;
@@ -7,7 +7,7 @@ use block::{BlockError, OperationKind};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What cuts a device off.
+/// The operations at which a device is cut off, and the effects.
 fn cuts() -> impl Iterator<Item = (OperationKind, Effect)> {
     let torn = [0, 512, 4096, 65_536, 66_048, 130_560];
     torn.into_iter()

@@ -208,7 +208,7 @@ fn keys_are_cut_from_the_key_area_as_truecrypt_did() {
     }
 }
 
-/// What a version 3 volume has: XTS with the data right behind the header.
+/// A version 3 volume uses XTS, and its data begin right behind the header.
 #[test]
 fn version_3_begins_at_unit_1() {
     let device = RamDevice::new(OLD_SIZE);
@@ -232,7 +232,7 @@ fn version_3_begins_at_unit_1() {
     assert_eq!(unlocked.mapping(&device).unwrap().first.get(), 1);
 }
 
-/// What the cipher crate's and cryptsetup's names of the same cascade are.
+/// The names of the cascades are those of the cipher crate and cryptsetup.
 #[test]
 fn veracrypt_has_fifteen_ciphers() {
     let names: Vec<_> = specs(Family::VeraCrypt)

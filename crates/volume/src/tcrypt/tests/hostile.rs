@@ -1,5 +1,5 @@
-//! Headers that open and that nobody should use: a line of the table says what
-//! is wrong with each, and what must be said of it.
+//! Headers that open but must be refused. Each line of the table states the fault and the expected
+//! message.
 
 use super::*;
 use crate::crc::crc32;

@@ -1,4 +1,4 @@
-//! What the public interface does not show, and headers that no program writes.
+//! Tests of private functions, and of headers that no program writes.
 
 mod create;
 mod cuts;

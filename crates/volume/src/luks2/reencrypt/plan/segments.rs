@@ -256,7 +256,7 @@ impl Plan {
                 Kind::Hot => vec![self.old_digest, self.new_digest],
             };
             let mut digests: Vec<u32> = digests.into_iter().flatten().collect();
-            // What is not encrypted has no key, also while it becomes so.
+            // Data that are not encrypted have no key, even while they are being decrypted.
             if self.like(run.kind).kind == SegmentKind::Linear {
                 digests.clear();
             }
