@@ -37,7 +37,7 @@ impl Target {
     /// Follows links from `path`, and examines the file there.
     ///
     /// # Errors
-    /// Those of looking; that nothing is there is none.
+    /// Those of examining it. A missing file is not an error.
     pub fn of(path: &Path) -> io::Result<Self> {
         let there = match fs::metadata(path) {
             Ok(found) => Some(found),

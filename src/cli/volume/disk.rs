@@ -261,7 +261,7 @@ impl Disk {
     /// Reserves the room for writes to `range`, if the storage can.
     ///
     /// # Errors
-    /// Exit code 1 where there is no room.
+    /// Exit code 1 if there is no room.
     pub fn reserve(&self, range: ByteRange) -> Result<(), Failure> {
         match self {
             Self::File(device, _) => device.reserve(range).map_err(|error| {

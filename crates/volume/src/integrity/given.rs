@@ -147,7 +147,7 @@ impl GivenIv {
 /// The cipher `name` in ECB mode.
 ///
 /// # Errors
-/// [`CipherError`] where there is no such cipher, or none with such a key.
+/// [`CipherError`] if there is no such cipher, or none with such a key.
 pub(super) fn ecb(name: &str, key: &[u8]) -> Result<KeyedCipher, CipherError> {
     let spec: CipherSpec = format!("{name}-ecb").parse()?;
     spec.cipher(&Key::from_slice(key), SectorLayout::default(), None)

@@ -96,10 +96,9 @@ impl Header {
     /// new one does.
     ///
     /// # Errors
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`] of one that has another
-    /// key than the data, [`VolumeError::NoFreeKeyslot`] where
-    /// there is no space beside the old key material, and those of
-    /// [`add_key`](Self::add_key).
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`] if it has another key than
+    /// the data, [`VolumeError::NoFreeKeyslot`] if there is no space beside the old key material,
+    /// and those of [`add_key`](Self::add_key).
     pub fn change_key(
         &mut self,
         device: &dyn BlockDevice,

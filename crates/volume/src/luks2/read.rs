@@ -43,9 +43,9 @@ impl Header {
     /// second, all possible places are searched. A copy that the device cannot read is a bad one.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where there is no copy, [`VolumeError::Header`]
-    /// with what is wrong with the first where neither can be used,
-    /// [`VolumeError::Block`] where that is all that can be told.
+    /// [`VolumeError::NotThis`] if there is no copy, [`VolumeError::Header`] with the damage of the
+    /// first copy if neither can be used, and [`VolumeError::Block`] if read errors are all that is
+    /// known.
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let primary = Found::at(device, Place::Primary, 0)?;
         let places = match &primary {

@@ -55,13 +55,11 @@ impl Opening {
     /// in `keyfiles`. If all derivations are tried, those beyond `limits` are left out.
     ///
     /// # Errors
-    /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] where a header
-    /// opens and cannot be used, nor can its copy, or there is no room for one;
-    /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`],
-    /// [`VolumeError::Pim`] and [`VolumeError::Lacks`]; those of
+    /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] if a header opens and cannot be used,
+    /// and its copy cannot either or does not exist; [`VolumeError::SecretKind`],
+    /// [`VolumeError::SecretLength`], [`VolumeError::Pim`] and [`VolumeError::Lacks`]; those of
     /// [`Kdf::derive`]; [`VolumeError::Block`], with
-    /// [`BlockError::Interrupted`](block::BlockError::Interrupted) where
-    /// `watch` ended it.
+    /// [`BlockError::Interrupted`](block::BlockError::Interrupted) if `watch` ended it.
     pub fn unlock(
         &self,
         device: &dyn BlockDevice,

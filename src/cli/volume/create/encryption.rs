@@ -76,7 +76,7 @@ impl Encryption {
     /// The encryption that the options describe.
     ///
     /// # Errors
-    /// Exit code 2 of what cannot be.
+    /// Exit code 2 if it is impossible.
     pub fn of(options: &CreateOptions) -> Result<Self, Failure> {
         let encryption = match &options.integrity {
             None => {

@@ -60,9 +60,8 @@ impl Header {
     /// user wants to keep. The costs of new key slots need not be known for that.
     ///
     /// # Errors
-    /// [`VolumeError::OtherKeyslots`] if there are key slots of the data that are not in `kept`,
-    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the
-    /// data.
+    /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, unless `others_too`;
+    /// [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the data.
     pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
         let bound = self.keyslots_of_data()?;
         if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
