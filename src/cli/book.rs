@@ -9,8 +9,8 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use page::{calls, pages};
 
-/// Options and what they take, and which of them go together, also of what takes
-/// too long or needs too much to be run by a test.
+/// Checks the options, their values and their combinations, even in commands that take too long or
+/// need too much for a test.
 #[test]
 fn every_command_in_a_block_is_one() {
     let mut count = 0;

@@ -7,8 +7,8 @@ use lab::session::{Session, Unwatched};
 use lab::target::{Backend, Storage};
 use std::fmt::Write as _;
 
-/// Measures a cipher of the engine in memory, to encrypt and to decrypt, in
-/// requests of 1 MiB on one core; it takes a quarter of a second.
+/// Measures a cipher of the engine in memory, in both directions, with requests of 1 MiB on one
+/// core. It takes a quarter of a second.
 pub fn in_memory(
     notation: &str,
     key_bits: Option<u32>,

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use volume::VolumeError;
 
-/// Memory with which a kernel boots and has some left, and the most that it can use, in
-/// MiB: its flash chip in memory takes 64, it takes 26 itself.
+/// The memory of the lab kernel, MiB: the least with which it boots and has some left, and the most
+/// that it can use. Its flash chip in memory takes 64, and the kernel takes 26.
 const MEMORY: std::ops::RangeInclusive<u64> = 128..=65536;
 
 /// Options of `cryptmark lab`.

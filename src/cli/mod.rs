@@ -287,20 +287,20 @@ static SIGNALS: AtomicUsize = AtomicUsize::new(0);
 /// Whether a service counts the signals and acts on the second one itself.
 static COUNTED: AtomicBool = AtomicBool::new(false);
 
-/// The number of times that Ctrl-C or termination was asked for so far; from
-/// now on they end nothing by themselves.
+/// The number of times that Ctrl-C or termination was requested so far. From now on these signals
+/// do not end the program by themselves.
 fn count_signals() -> Result<&'static AtomicUsize, Failure> {
     stop_on_signal()?;
     COUNTED.store(true, Ordering::Relaxed);
     Ok(&SIGNALS)
 }
 
-/// A flag that Ctrl-C and termination set; the second Ctrl-C ends the
-/// program at once. Test files have no name and do not stay behind; the folder
-/// of Java's compiled class in the system's folder for temporary files does,
-/// and so does what `volume export` has written beside its output.
+/// A flag that Ctrl-C and termination set; the second Ctrl-C ends the program at once. Test files
+/// have no name and do not stay behind. Two things do stay: the folder of Java's compiled class in
+/// the system's folder for temporary files, and the file that `volume export` has written beside
+/// its output.
 ///
-/// All who ask get the same flag.
+/// All callers get the same flag.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
     static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
     let mut stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,13 +4,12 @@
 //! cargo bench -p cryptmark-volume --bench unlock -- [PAIRS]
 //! ```
 //!
-//! An unlocking and a derivation with the same costs follow each other, the one
-//! or the other first in turns; the ratio of every pair counts, so that a noisy
-//! machine slows both. Printed are the median ratio and its 95 % interval by
-//! order statistics.
+//! An unlocking and a derivation with the same costs form a pair, and their order alternates. The
+//! ratio of each pair counts, so that a noisy machine slows both. The output is the median ratio
+//! and its 95 % interval by order statistics.
 //!
-//! Volumes are in memory. LUKS verifies what a keyslot gives by PBKDF2, whose
-//! iterations belong to the unlocking; VeraCrypt derives what AES needs.
+//! Volumes are in memory. LUKS verifies the key of a key slot by PBKDF2, whose iterations belong to
+//! the unlocking. VeraCrypt derives the keys that AES needs.
 
 use block::RamDevice;
 use cipher::{Algorithm, Key, SectorSize};

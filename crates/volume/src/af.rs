@@ -5,8 +5,8 @@
 //! d₀ = 0      dᵢ₊₁ = H(dᵢ ⊕ sᵢ)      key = dₙ₋₁ ⊕ sₙ₋₁
 //! ```
 //!
-//! H, a diffuser as long as the key, hashes it in pieces of a digest's length,
-//! each after its number; the last keeps only its own length.
+//! H is a diffuser as long as the key. It hashes the key in pieces of a digest's length, each after
+//! its number. The last piece keeps only its own length.
 //!
 //! Source: LUKS1 On-Disk Format Specification 1.2.3, section 2.4.
 

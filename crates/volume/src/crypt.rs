@@ -5,17 +5,17 @@
 //! read:   inner.reap ─▶ decrypt in the same buffer ─▶ completion
 //! ```
 //!
-//! One [`SectorCipher`] call serves the whole run of sectors of a request, or of a
-//! part of one: large requests are parted where too few are in flight to keep
-//! device and cipher busy at the same time.
+//! One [`SectorCipher`] call serves the whole run of sectors of a request or of a part of one. A
+//! large request is split into parts if too few are in flight to keep the device and the cipher
+//! busy at the same time.
 //!
-//! Where discards are allowed and the device below answers them with zeros,
-//! 512 bytes of nothing but zeros below were discarded, and are zeros here too:
-//! decrypted they would be noise, which no file system expects of what it has
-//! discarded. No data encrypts to that, but once in 2^4096 times. It is 512
-//! bytes and not a sector, because a power cut may leave a larger sector
-//! discarded in part, or written in part over what was discarded; what is left
-//! of it is then right in modes that do not chain across the sector.
+//! If discards are allowed and the device below answers them with zeros, 512 bytes of zeros below
+//! mean a discarded range. They are zeros here too. Decrypted, they would be noise, which no file
+//! system expects of discarded blocks. Data encrypt to 512 zeros only once in 2^4096 times.
+//!
+//! The unit is 512 bytes and not a sector, because a power cut may leave a larger sector discarded
+//! in part, or overwritten in part. The rest of such a sector is then right in modes that do not
+//! chain across the sector.
 
 mod queue;
 

@@ -57,8 +57,8 @@ pub enum Hash {
     Streebog512,
 }
 
-/// Calls `$call` for the type of the hash `$hash`, or `$simple` where the
-/// crates' other HMAC is not for it, because it holds back its last block.
+/// Calls `$call` for the type of the hash `$hash`. It calls `$simple` for a hash that holds back
+/// its last block, for which the crates' other HMAC does not work.
 macro_rules! dispatch {
     ($hash:expr, $call:ident, $simple:ident, ($($argument:expr),*)) => {
         match $hash {

@@ -1,7 +1,7 @@
-//! [`Kdf`]: from a passphrase to the key of a keyslot or a header.
+//! [`Kdf`]: derives the key of a key slot or a header from a passphrase.
 //!
-//! A header says how much work that is, and a header may be anyone's: what it
-//! demands is held against [`Limits`] before any of it is done.
+//! A header states how much work that is, and any program may have written the header. Its costs
+//! are compared with [`Limits`] before any of the work is done.
 
 use crate::{Hash, VolumeError};
 use argon2::{Algorithm, Argon2, Block, Params, Version};

@@ -1,5 +1,5 @@
-//! loop-AES: the key file's lines become 1 key (version 1), 64 keys that take
-//! turns (version 2), or 64 and a seed of the IVs (version 3).
+//! loop-AES: the key file's lines become 1 key (version 1), 64 keys that alternate by sector
+//! (version 2), or 64 keys and a seed of the IVs (version 3).
 //!
 //! Source: cryptsetup, lib/loopaes/loopaes.c; loop-AES's README.
 

@@ -117,7 +117,7 @@ impl Opened {
 
     /// A second view of the volume, in which blocks that were never written are zeros. `None` if
     /// its sectors have tags, which tell that already. `None` also for BitLocker's volumes, in
-    /// which Windows writes every block.
+    /// which Windows leaves no such blocks.
     pub fn with_blanks(&self) -> Option<Self> {
         let row = |row: &Row| Row {
             storage: row.storage,

@@ -207,8 +207,8 @@ impl Host<'_> {
         })
     }
 
-    /// The rate at which a cipher costs what matters, by halving on a scale of
-    /// powers; `None` where it does at any rate that is looked at, or at none.
+    /// The cipher rate below which the loss of throughput matters, by bisection on a logarithmic
+    /// scale, MB/s. `None` if it matters at every rate examined, or at none.
     fn threshold(&self, workload: &Workload, plain: f64) -> Result<Option<f64>, Failure> {
         let matters = |rate: f64| {
             let (sample, _) = self.serve(workload, Some(rate))?;
@@ -228,8 +228,8 @@ impl Host<'_> {
         Ok(Some(high))
     }
 
-    /// Plain, or with a cipher of this rate on one core; with it the share of
-    /// the time in which the drive's busiest part was at work.
+    /// Serves the workload plain, or with a cipher of this rate, MB/s, on one core. Also returns
+    /// the share of the time in which the drive's busiest part was at work.
     fn serve(&self, workload: &Workload, rate: Option<f64>) -> Result<(Sample, f64), Failure> {
         let processor = rate.map(|mb_s| simulated::processor(self.driver, NonZeroU32::MIN, mb_s));
         let device = self.drive.device(processor.transpose()?);

@@ -391,9 +391,8 @@ impl VolumeArguments {
         })
     }
 
-    /// An option that the format has no use for is a mistake, and not silently
-    /// left aside; nor is a header that is out of date, because the volume is
-    /// being reencrypted.
+    /// Refuses an option that the format has no use for, because it is a mistake. It also refuses a
+    /// header that is out of date because the volume is being reencrypted.
     pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
         use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain, Tcrypt, Veracrypt};
         const HEADLESS: &[Format] = &[Plain, Cryptoloop, LoopAes];

@@ -235,8 +235,8 @@ impl Copy {
         self.has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
     }
 
-    /// Whether a backup is of a header that was replaced by one with another volume key: it may be
-    /// the only one left by which the data can be read.
+    /// Whether a backup is of a header that was replaced by one with another volume key. It may be
+    /// the only header left by which the data can be read.
     fn is_replaced(&self, stored: &list::Stored) -> bool {
         let read = |path: &Path| LuksHeader::read(&Disk::open(path, false).ok()?).ok();
         let (Some(header), "restore") = (&self.header, &*stored.command) else {

@@ -295,7 +295,7 @@ fn guard_import(
     if own_header {
         return Ok(());
     }
-    // Data without a header, and of one that is elsewhere, is noise; what has a name is
+    // Data without a header, or with a header elsewhere, is noise. Data with a known name is
     // something else, which the wrong type or the wrong header would destroy.
     let found = signature::names(devices.data()).map_err(VolumeError::Block)?;
     if !found.is_empty() {

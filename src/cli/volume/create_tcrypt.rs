@@ -145,8 +145,9 @@ fn outer_opens_with(outer: &Opening, hidden: &Sealing, secret: &Secret, new: &Ke
     }
 }
 
-/// A hidden volume cannot be seen without its passphrase, so that it has to be asked
-/// every time; and what the outer volume has where it is going to be is lost as well.
+/// The refusal that asks for confirmation. It is needed every time, because a hidden volume cannot
+/// be seen without its passphrase. The outer volume's data in the place of the new hidden volume
+/// would be lost as well.
 fn would_be_lost(
     options: &CreateOptions,
     outer: &Unlocked,

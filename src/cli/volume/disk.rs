@@ -71,8 +71,8 @@ impl Disk {
         Self::held(place, false, Hold::Steady)
     }
 
-    /// Opens it for a change of the header on it that is done within seconds: waits
-    /// for others that change it, and keeps out cryptsetup as well.
+    /// Opens it for a change of its header that is done within seconds. It waits for other programs
+    /// that change the header, and locks out cryptsetup as well.
     pub fn for_header(place: &Path) -> Result<Self, Failure> {
         let mut disk = Self::held(place, true, Hold::Brief)?;
         disk.lock_header(place)?;
@@ -121,8 +121,8 @@ impl Disk {
         Ok(Self::File(opened, None))
     }
 
-    /// Refuses a volume that another program is reencrypting: cryptsetup locks its file
-    /// for moments only, and for as long as it works a name with the UUID in it.
+    /// Refuses a volume that another program is reencrypting. cryptsetup locks the volume's file
+    /// for moments only. As long as it works, it locks a name with the UUID in it.
     #[cfg(target_os = "linux")]
     fn check_settled(&self, place: &Path) -> Result<(), Failure> {
         let Ok(header) = Header::read(self) else {

@@ -158,8 +158,8 @@ fn known_better(found: &Found, device: &Disk) -> Option<String> {
     ))
 }
 
-/// Overwrites the header of a LUKS volume that is about to be replaced on `device`,
-/// and all its key slots, with noise: key material outlives what points to it.
+/// Overwrites the header of a LUKS volume that is about to be replaced on `device`, and all its key
+/// slots, with noise. Otherwise the key material would outlive the header.
 ///
 /// # Errors
 /// Those of writing.

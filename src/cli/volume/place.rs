@@ -36,11 +36,11 @@ const HOLDERS: [&str; 22] = [
     "/var/tmp",
 ];
 
-/// Whether a volume may be mounted on `directory`, which is absolute: never on one of
-/// the system's, and on one that is not empty if the user says `yes`.
+/// Checks that a volume may be mounted on `directory`, which is absolute. A directory of the
+/// system's is never allowed, and one that is not empty only if the user says `yes`.
 ///
 /// # Errors
-/// Exit code 4 where it may not, 2 where it cannot be read.
+/// Exit code 4 if it may not, 2 if it cannot be read.
 pub fn check(directory: &Path, yes: bool) -> Result<(), Failure> {
     check_folder(directory)?;
     let unusable = |error: std::io::Error| {

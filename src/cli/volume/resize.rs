@@ -169,8 +169,8 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a size in which programs look for the copy of a TrueCrypt or VeraCrypt header at
-/// another place than this one, which knows whole sectors.
+/// Refuses a size that is not a multiple of 512. With such a size, other programs look for the copy
+/// of a TrueCrypt or VeraCrypt header in another place than this one.
 pub fn check_whole(size: u64) -> Result<(), Failure> {
     match size.is_multiple_of(512) {
         true => Ok(()),

@@ -1,8 +1,8 @@
-//! `cryptmark volume trim-check`: does a discard arrive, and what does it show?
+//! `cryptmark volume trim-check`: whether a discard arrives, and what it reveals.
 //!
-//! A file is written and deleted again, the file system is told to discard what
-//! is free, and every layer below is asked what it heard of that: block devices
-//! by their counters, files by the space they take.
+//! A file is written and deleted again, and the file system is told to discard its free space. Then
+//! every layer below is examined: block devices by their discard counters, files by the space they
+//! take.
 
 mod layers;
 mod scratch;

@@ -1,7 +1,7 @@
-//! [`CryptQueue`]: requests on their way through the cipher.
+//! [`CryptQueue`]: encrypts and decrypts the requests of a queue.
 //!
-//! A large request alone in the queue would have the device wait for the cipher, and
-//! the cipher for the device. So it goes down in parts:
+//! If a large request is alone in the queue, the device waits for the cipher, and the cipher for
+//! the device. So it goes down in parts:
 //!
 //! ```text
 //! read    device │ 1 │ 2 │ 3 │ 4 │            write   cipher │ 1 │ 2 │ 3 │ 4 │
@@ -17,11 +17,11 @@ use cipher::SectorCipher;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Parts of a request that is alone.
+/// The number of parts of a request that is alone.
 const MOST_PARTS: usize = 8;
 
-/// Parts that there can be in a queue over one for each request: while n others are
-/// in flight, a request gets `MOST_PARTS` / (n + 1).
+/// The most parts in a queue beyond one for each request. While n others are in flight, a request
+/// gets `MOST_PARTS` / (n + 1) parts.
 const MORE_PARTS: u32 = {
     let (mut more, mut others) = (0, 0);
     while others < MOST_PARTS {

@@ -33,8 +33,8 @@ impl Header {
         self.write(device)
     }
 
-    /// The keyslots in use whose key material is gone: a part of it cannot be
-    /// read, or is not the noise that it has to be.
+    /// The key slots in use whose key material is lost. A part of it cannot be read, or is not
+    /// noise as it must be.
     ///
     /// # Errors
     /// Those of reading that concern the whole device.

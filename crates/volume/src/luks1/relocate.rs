@@ -1,7 +1,7 @@
 //! Key material moved to another place before the data.
 //!
-//! A copy is on the device before the header speaks of it, and the header
-//! changes in four bytes of one sector: a cut leaves the old place or the new.
+//! A copy is on the device before the header names it, and the header changes in four bytes of one
+//! sector. So a power cut leaves the old place or the new one.
 
 use super::header::{Header, KEYSLOT_BYTES, KEYSLOTS, KEYSLOTS_AT, Keyslot};
 use crate::keyslot::{SECTOR, wipe};
@@ -26,9 +26,9 @@ struct Move {
 }
 
 impl Header {
-    /// Moves key material until all of it is within `space`, begins at a
-    /// multiple of 4096 and has its bytes up to the next one for itself; then
-    /// overwrites whatever was key material elsewhere.
+    /// Moves key material until all of it is within `space` and begins at multiples of 4096. The
+    /// bytes up to the next multiple then belong to it alone. Afterwards it overwrites all former
+    /// places of key material.
     ///
     /// # Errors
     /// [`VolumeError::ConversionRoom`] before anything is written, and those of
@@ -112,9 +112,9 @@ impl Header {
         keyslots.position(|keyslot| keyslot.active && !fits(keyslot))
     }
 
-    /// Where the material of `slot` can go: the place of an unused keyslot that
-    /// stands in the same sector of the header, so that one write exchanges the
-    /// two; what no keyslot has; or the place of any unused one.
+    /// The place to move the material of `slot` to. An unused key slot in the same sector of the
+    /// header is preferred, because one write exchanges the two. Then comes space that no key slot
+    /// has, and then any unused key slot.
     fn place_for(&self, slot: usize, space: ByteRange) -> Option<Move> {
         let length = self.area(&self.keyslots[slot]).length;
         let free = |offset| {

@@ -1,8 +1,8 @@
 //! Headers and keyslots onto the device.
 //!
-//! There is one header. Key material is on the device before the header speaks
-//! of it, the header is written at once and read back, and material that no
-//! header speaks of any more is wiped: a cut leaves the old header or the new.
+//! There is one header. Key material is on the device before the header names it. The header is
+//! written at once and read back, and material that no header names any more is wiped. So a power
+//! cut leaves the old header or the new one.
 
 use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
 use crate::keyslot::{SECTOR, wipe};
@@ -169,14 +169,14 @@ impl Header {
         Ok(header)
     }
 
-    /// Makes a keyslot that opens with `passphrase`: `slot`, or the first that
-    /// is free; the number of it.
+    /// Makes a key slot that opens with `passphrase`: `slot`, or the first free one. Returns its
+    /// number.
     ///
     /// # Errors
-    /// [`VolumeError::HeaderChanged`] where the device has another header by now,
-    /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`],
-    /// [`VolumeError::Header`] where the keyslot's place makes no sense, those
-    /// of [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    /// [`VolumeError::HeaderChanged`] if the device has another header by now,
+    /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`], [`VolumeError::Header`] if
+    /// the key slot's place makes no sense, those of [`Kdf::derive`](crate::Kdf::derive) and of
+    /// writing.
     pub fn add_key(
         &mut self,
         device: &dyn BlockDevice,

@@ -1,9 +1,8 @@
-//! The data of a volume of another format, reencrypted with this one's means.
+//! Reencryption of a volume of another format, by means of LUKS2.
 //!
-//! Such a volume has no room for a journal. While its data are worked on, a
-//! LUKS2 header on a device of its own has the journal, both keys and both
-//! ciphers, as that of an encryption in place has; in a token it keeps the
-//! headers of the other format that are to be written when all is done.
+//! Such a volume has no room for a journal. While its data are reencrypted, a LUKS2 header on a
+//! device of its own holds the journal, both keys and both ciphers, as in an encryption in place. A
+//! token in it keeps the headers of the other format that are to be written at the end.
 
 use super::create::digest_json;
 use super::keyslots::{KeyslotOptions, insert};
@@ -113,14 +112,13 @@ impl Header {
         tokens.is_some_and(|tokens| tokens.values().any(|token| token["type"] == TOKEN_KIND))
     }
 
-    /// Takes the volume's own headers away from `data`, and puts noise there: they would open
-    /// what is half of one key and half of another. It is also what the volume is known by from
-    /// now on.
+    /// Overwrites the volume's own headers on `data` with noise, because they would open data of
+    /// which a part has the other key. From now on the volume is recognised by that noise.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`] where the headers there are not those with which this began,
-    /// or not those that it has put there; [`VolumeError::Unsupported`] where it says too little
-    /// of them; those of reading and writing.
+    /// [`VolumeError::OtherData`] if the headers there are neither those with which this began, nor
+    /// the noise that it has put there. [`VolumeError::Unsupported`] if this header says too little
+    /// of them. Those of reading and writing.
     pub fn take_headers(&self, data: &dyn BlockDevice) -> Result<(), VolumeError> {
         for (offset, noise) in self.headers_to_take(data)? {
             unaligned::write_verified(data, offset, &noise)?;
@@ -172,13 +170,13 @@ impl Header {
         Ok(left)
     }
 
-    /// Writes the headers that were kept to `data`, in their order, each on the
-    /// device before the next. `key` is that of the data now.
+    /// Writes the kept headers to `data`, in their order. Each is on the device before the next is
+    /// written. `key` is the current key of the data.
     ///
     /// # Errors
-    /// [`VolumeError::UnboundReencryption`] where the headers are not those that who had the key
-    /// left, [`VolumeError::Unsupported`] where the data are not all done, or the
-    /// headers cannot be read or lie outside of `data`, and those of writing.
+    /// [`VolumeError::UnboundReencryption`] if the kept headers were not bound to this key.
+    /// [`VolumeError::Unsupported`] if the data are not done, or the headers cannot be read or lie
+    /// outside of `data`. Those of writing.
     pub fn put_headers(&self, data: &dyn BlockDevice, key: &Key) -> Result<(), VolumeError> {
         let size = data.geometry().size;
         let fits = |header: &KeptHeader| {

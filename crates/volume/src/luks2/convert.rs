@@ -1,9 +1,9 @@
-//! A LUKS1 header made one of LUKS2: the same keyslots, the same data.
+//! Conversion of a LUKS1 header to LUKS2, with the same key slots and the same data.
 //!
-//! LUKS1's first key material lies where LUKS2's copies of the header belong. It
-//! moves first, while LUKS1's header stands. The second copy is on the device
-//! before the first sector of the first one is: that sector alone makes a LUKS1
-//! volume one of LUKS2, and the second copy counts until the first is whole.
+//! LUKS1's first key material lies in the place of LUKS2's header copies. It moves first, while
+//! LUKS1's header stands. The second copy is written before the first sector of the first one. That
+//! sector alone turns the LUKS1 volume into LUKS2, and the second copy counts until the first is
+//! complete.
 
 use super::binary::{Binary, Place};
 use super::create::{DATA_OFFSET, HEADER_SIZE};

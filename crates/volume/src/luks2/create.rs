@@ -158,8 +158,8 @@ impl Header {
         Ok(())
     }
 
-    /// Says that the data has `bytes` bytes, if the header says how many it has;
-    /// otherwise it goes to the end of its device, and nothing is written.
+    /// Records that the data has `bytes` bytes, if the header states a length. Otherwise the data
+    /// goes to the end of its device, and nothing is written.
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] as [`only_segment`](Self::only_segment), and

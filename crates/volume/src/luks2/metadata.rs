@@ -50,12 +50,12 @@ pub struct Config {
 pub enum Keyslot {
     /// One that a passphrase opens: type `luks2`.
     Luks2(Box<PassphraseKeyslot>),
-    /// One that cannot be used here, which is left alone: of another type, or
-    /// with a key derivation, a splitter or a value that is not known.
+    /// One that cannot be used here and is left alone. It has another type, or an unknown key
+    /// derivation, splitter or value.
     Other {
         /// Its type.
         kind: String,
-        /// Where it keeps what it keeps.
+        /// Its area.
         area: Option<ByteRange>,
         /// Length of the key in it, bytes, as far as it says.
         key_bytes: Option<usize>,

@@ -48,8 +48,8 @@ const UNBOUND: &str = "online-reencrypt";
 /// The form of version 0.1.0 of this program.
 const FORMER: &str = "cryptmark-reencrypt-v1";
 
-/// Keeps cryptsetup away from what it could not go on with as it is meant: data that ends before
-/// its device does, or that has another format's header.
+/// A requirement that keeps cryptsetup away from reencryptions that it could not continue
+/// correctly. In these, the data ends before its device does, or has another format's header.
 pub(super) const ALONE: &str = "cryptmark-reencrypt-alone";
 
 /// The type of the token that says that the device was made longer for the data to move.
@@ -157,10 +157,10 @@ impl Header {
         }
     }
 
-    /// Whether all the data has the new key alone, and what is left to do is to remove keyslots
-    /// and segments of the old one. cryptsetup removes them one by one, so that the old key may
-    /// be out of reach already. The volume then opens by the new key as any other does: who
-    /// forges this state gains no more than by forging a header without a reencryption.
+    /// Whether all the data has the new key alone, and only key slots and segments of the old one
+    /// are left to remove. cryptsetup removes them one by one, so that the old key may be out of
+    /// reach already. The volume then opens by the new key as any other does. Forging this state
+    /// gains no more than forging a header without a reencryption.
     fn only_leftovers(&self) -> bool {
         let Some((segment, now, previous, last)) = self.single() else {
             return false;
@@ -245,13 +245,13 @@ impl Header {
         Ok(keys)
     }
 
-    /// Goes on to the end, from the start or from where it was stopped, and makes the new
-    /// segment the only one. `report` is told the bytes that are done.
+    /// Continues to the end, from the start or from the place where it was stopped. Then it makes
+    /// the new segment the only one. `report` gets the number of bytes that are done.
     ///
     /// # Errors
-    /// [`VolumeError::UnboundReencryption`] where the header's word is not of who has the keys,
-    /// [`VolumeError::Stopped`] where `report` says so, and those of reading and writing; the
-    /// volume then opens, and this goes on another time.
+    /// [`VolumeError::UnboundReencryption`] if the header was not made with the keys,
+    /// [`VolumeError::Stopped`] if `report` asks for it, and those of reading and writing. The
+    /// volume opens after an error, and this can be called again.
     pub fn reencrypt(
         &mut self,
         device: &dyn BlockDevice,
@@ -414,12 +414,12 @@ impl Header {
         Ok(())
     }
 
-    /// The rows of a volume that is being reencrypted: what is new, what is hot, what is old.
+    /// The rows of a volume that is being reencrypted: the new, the hot and the old parts.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`] where they are not of the data with which it began;
-    /// [`VolumeError::RecoveryNeeded`] where the data have no room for their header yet, or
-    /// are to be written and have a header apart that knows them.
+    /// [`VolumeError::OtherData`] if they are not of the data with which it began.
+    /// [`VolumeError::RecoveryNeeded`] if the data have no room for their header yet, or are to be
+    /// written and have a header apart that identifies them.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,

@@ -1,9 +1,8 @@
 //! cryptsetup's rules for metadata that is written: it refuses a whole header
 //! for one of them broken.
 //!
-//! On reading, [`Metadata::parse`](super::metadata::Metadata::parse) asks for
-//! less: a keyslot or a token that is not as it should be does not keep the data
-//! from their owner. `docs/LUKS-RULES.md` has them side by side.
+//! On reading, [`Metadata::parse`](super::metadata::Metadata::parse) demands less. A broken key
+//! slot or token does not keep the data from their owner. `docs/LUKS-RULES.md` compares both.
 
 use super::json::Node;
 use super::metadata::is_online;

@@ -1,8 +1,7 @@
 //! Headers written anew: another passphrase, a copy restored, a larger volume.
 //!
-//! All keys are derived before the first write. The header that was opened is
-//! the last to be overwritten, when its copy is on the device and was read
-//! back: at any time one of the two is good.
+//! All keys are derived before the first write. The header that was opened is overwritten last,
+//! once its copy is on the device and was read back. So one of the two is good at any time.
 
 use super::create::{LEFT_BY_LARGE, among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
@@ -14,15 +13,13 @@ use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 impl Unlocked {
-    /// Makes header and copy open with `passphrase` and what `sealing` says,
-    /// and no longer with what they opened with. The keys of the data stay.
+    /// Makes the header and its copy open with `passphrase` and `sealing`, and no longer with the
+    /// old secrets. The keys of the data stay.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`] where the header has no copy: of versions
-    /// before 4, and of encrypted systems; [`VolumeError::Stranger`],
-    /// [`VolumeError::Lacks`],
-    /// [`VolumeError::Pim`], [`VolumeError::SecretLength`], those of
-    /// [`Kdf::derive`](crate::Kdf::derive) and of writing.
+    /// [`VolumeError::Unsupported`] if the header has no copy, as before version 4 and on encrypted
+    /// systems; [`VolumeError::Stranger`], [`VolumeError::Lacks`], [`VolumeError::Pim`],
+    /// [`VolumeError::SecretLength`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn change_passphrase(
         &mut self,
         device: &dyn BlockDevice,
@@ -194,9 +191,9 @@ impl Unlocked {
         }
     }
 
-    /// Where the volume ends by what its header says, copies and all, on a device of `size`
-    /// bytes: less than a sector may be left of that. Behind a hidden volume the outer one has
-    /// some room for its file system.
+    /// The end of the volume by its header, including the copies, on a device of `size` bytes. Less
+    /// than a sector may be left after it. Behind a hidden volume the outer one has some room for
+    /// its file system.
     pub fn end(&self, size: u64) -> u64 {
         let data = self.header.start().saturating_add(self.header.volume_size);
         let left = match self.place.is_hidden() {

@@ -61,9 +61,9 @@ pub(super) fn run(
 /// Memory that it does not use takes none of this machine's.
 const LAB_MEMORY: u32 = 3072;
 
-/// Bytes that programs there keep when they free them, by mallopt(3). A page that
-/// is touched for the first time costs as much as ten system calls elsewhere, and
-/// `mkfs.cramfs` would take and give back 256 KiB for every 4 KiB that it packs.
+/// The bytes that programs there keep when they free them, by mallopt(3). The first access to a
+/// page costs as much as ten system calls elsewhere. `mkfs.cramfs` would take and give back 256 KiB
+/// for every 4 KiB that it packs.
 const KEPT_MEMORY: &str = "67108864";
 
 /// Runs this program in the lab kernel.

@@ -1,8 +1,8 @@
-//! [`Claim`]: an NBD export is held against other processes of this program as a file is.
-//! Servers let several clients write, and know of no locks.
+//! [`Claim`]: locks an NBD export against other processes of this program, as a file is locked.
+//! Servers let several clients write, and have no locks.
 //!
-//! An export without a name may be any of its server's: many servers have one export that they
-//! give by any name, and ours gives its first one. So files are locked for it and for all others:
+//! An export without a name may be any of its server's. Many servers have one export that they give
+//! by any name, and ours gives its first one. So files are locked for it and for all others:
 //!
 //! ```text
 //!                  keeps its lock of            must be able to lock for a moment

@@ -1,5 +1,5 @@
-//! Two headers of one volume, at its start and in a file: which of them may be changed, and
-//! which of them the data are changed by.
+//! Two headers of one volume, at its start and in a file. Decides which one may be changed, and
+//! through which one the data may be changed.
 
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{Devices, side_header};
@@ -31,8 +31,8 @@ pub fn check_to_write(
     }
 }
 
-/// Refuses to change the header beside a volume if that tells of no reencryption: it goes back
-/// to its place, which is found by what it was when it was taken from there.
+/// Refuses to change the header beside a volume if it records no reencryption. That header goes
+/// back to its place, which is recognised by its old content.
 pub fn check_in_place(image: &Path) -> Result<(), Failure> {
     let side = side_header(image);
     if !side.exists() {
@@ -56,8 +56,9 @@ pub fn check_in_place(image: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses to encrypt or decrypt data by a header apart if they have one of their own, by which
-/// they would be read afterwards as if nothing had been done, or done another time.
+/// Refuses to encrypt or decrypt data through a separate header if the data have a header of their
+/// own. Through that one they would be read afterwards as if nothing had been done, or be changed a
+/// second time.
 pub fn check_to_change(
     named: &Path,
     header: &luks2::Header,

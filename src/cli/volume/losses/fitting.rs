@@ -22,8 +22,8 @@ impl<'a> Fitting<'a> {
         }
     }
 
-    /// The first sector that was read and that its tag does not fit; none where that is so of
-    /// all sectors, because none was ever written.
+    /// The first sector that was read and does not match its tag. `None` if no sector matches,
+    /// because then none was ever written.
     pub fn damaged(&self) -> Option<u64> {
         let first = self.first.load(Ordering::Relaxed);
         (first != u64::MAX && self.fits.load(Ordering::Relaxed)).then_some(first)

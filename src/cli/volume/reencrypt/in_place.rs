@@ -23,8 +23,8 @@ use volume::{Format, Limits, VolumeError};
 /// free behind it, until the start of the data is encrypted last.
 const SHIFT: u64 = HEADER_FILE;
 
-/// Encrypts a file or device that is not encrypted: with a header of its own file for good if
-/// the user named one, or with one before the data.
+/// Encrypts a file or device that is not encrypted. Its header stays in a file of its own if the
+/// user named one; otherwise it goes before the data.
 pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     // Held until it has begun, so that no other program begins the same meanwhile.
@@ -288,8 +288,8 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
     }
 }
 
-/// Ends what does not need the file beside the volume any more: a header that belongs before
-/// the data goes there, and one of data that is decrypted just goes.
+/// Ends the work that no longer needs the file beside the volume. A header that belongs before the
+/// data goes there, and the header of decrypted data is removed.
 pub fn settle(image: &Path) -> Result<Settled, Failure> {
     let side = side_header(image);
     let device = Disk::open(&side, true)?;

@@ -1,5 +1,5 @@
-//! TrueCrypt and VeraCrypt volumes: their headers have no room for a journal, so
-//! that a file keeps it while it lasts, and both keys with it.
+//! Reencryption of TrueCrypt and VeraCrypt volumes. Their headers have no room for a journal, so a
+//! file keeps the journal and both keys until the end.
 
 use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
 use crate::cli::Failure;

@@ -1,7 +1,7 @@
-//! [`Record`]: what is known of a service, in a file that others read.
+//! [`Record`]: the facts about a service, in a file that other commands read.
 //!
-//! The file is locked for as long as its service lives, so that what a killed
-//! one has left behind is told from what is served.
+//! The file is locked for as long as its service lives. So the remains of a killed service are told
+//! apart from a running one.
 
 use crate::cli::Failure;
 use block::LoopDevice;
@@ -88,7 +88,7 @@ impl Record {
     }
 
     /// The final message for a service that was killed. Programs that wrote to a file system on the
-    /// volume saw no error, but the kernel or fuse2fs may not have passed on the data yet.
+    /// volume saw no error. But the kernel or fuse2fs may not have passed on the data yet.
     fn ending_of_killed(&self) -> Option<Ending> {
         let caches = |place: &Place| {
             matches!(

@@ -80,13 +80,12 @@ impl Header {
     /// header then states that the reencryption has begun. No data is touched.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`] where that has happened already, or the
-    /// data has integrity tags; [`VolumeError::NoFreeKeyslot`] where the
-    /// header has no room; [`VolumeError::OtherKeyslots`] where there are
-    /// keyslots of the data that are not kept, which would be lost, unless
-    /// `others_too`; [`VolumeError::EmptyKeyslot`] where one that is kept is
-    /// none of them; [`VolumeError::DataAlignment`] where the data is not made
-    /// of sectors of the new size; those of writing.
+    /// [`VolumeError::Unsupported`] if a reencryption has begun already, or the data has integrity
+    /// tags; [`VolumeError::NoFreeKeyslot`] if the header has no room;
+    /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, which would be lost,
+    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the
+    /// data; [`VolumeError::DataAlignment`] if the data is not made of sectors of the new size;
+    /// those of writing.
     pub fn begin_reencryption(
         &mut self,
         device: &dyn BlockDevice,

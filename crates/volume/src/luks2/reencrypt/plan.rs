@@ -471,11 +471,11 @@ impl Plan {
 }
 
 impl Header {
-    /// The byte of `data` at which an encryption that is under way is going to end, if the volume
-    /// has all of its device then: what follows would be taken for encrypted, and is not.
+    /// The byte of `data` at which a running encryption will end, if the volume then has all of its
+    /// device. Bytes behind it would be taken for encrypted, and are not.
     ///
     /// # Errors
-    /// [`VolumeError::ForeignReencryption`] and others, if this program cannot go on with it.
+    /// [`VolumeError::ForeignReencryption`] and others, if this program cannot continue it.
     pub fn end_of_encryption(&self, data: &dyn BlockDevice) -> Result<Option<u64>, VolumeError> {
         let plan = Plan::read(self, data.geometry())?;
         let fills = plan.last.size == SegmentSize::Dynamic && plan.moved.is_none();
@@ -484,7 +484,7 @@ impl Header {
     }
 }
 
-/// The keyslot that tells of the reencryption, if it is the only one.
+/// The key slot of type `reencrypt`, if there is exactly one.
 pub(super) fn slot_of(header: &Header) -> Option<u32> {
     let is =
         |keyslot: &Keyslot| matches!(keyslot, Keyslot::Other { kind, .. } if kind == KEYSLOT_KIND);

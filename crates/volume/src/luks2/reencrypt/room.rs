@@ -48,8 +48,8 @@ fn read(data: &dyn BlockDevice, range: ByteRange) -> Result<Vec<u8>, VolumeError
     Ok(bytes.to_vec())
 }
 
-/// Of what a device of `before` bytes had of the `length` bytes that are now at `offset`: where
-/// it was not made of sectors, they end later.
+/// The digest of the `length` bytes that are now at `offset`, as far as a device of `before` bytes
+/// had them. If its size was not a multiple of the sector, they end later.
 fn digest(
     data: &dyn BlockDevice,
     (offset, length): (u64, u64),
@@ -213,11 +213,11 @@ impl Header {
         copy(side, data, (0, 0), shift)
     }
 
-    /// Puts this header back before the data from which it was taken: no reencryption has begun,
+    /// Puts this header back before the data from which it was taken. No reencryption has begun,
     /// and at most the start of the data was copied over it.
     ///
     /// # Errors
-    /// [`VolumeError::OtherData`] where something else stands there, and those of writing.
+    /// [`VolumeError::OtherData`] if other data stand there, and those of writing.
     pub fn put_back(
         &self,
         side: &dyn BlockDevice,

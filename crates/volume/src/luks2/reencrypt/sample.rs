@@ -27,8 +27,8 @@ pub(super) const SAMPLE: &str = "cryptmark-data";
 pub(super) const LENGTH: u64 = 4096;
 
 impl Header {
-    /// Refuses data that are not those with which the reencryption began, if the header says
-    /// which those are; `rows` are the volume's as the header tells of them.
+    /// Refuses data with which the reencryption did not begin, if the header identifies the data.
+    /// `rows` are the volume's, as the header describes them.
     pub(super) fn check_sample(
         &self,
         (device, data): (&dyn BlockDevice, &dyn BlockDevice),

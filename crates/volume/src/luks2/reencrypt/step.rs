@@ -90,8 +90,8 @@ impl Plan {
         Ok(devices.data.flush()?)
     }
 
-    /// Whether the device has, in the first `most` bytes of a hot `window`, what the journal in
-    /// `area` keeps of them, or what is made of that: the journal would go over any other data.
+    /// Whether the first `most` bytes of a hot `window` on the device are those in the journal's
+    /// `area`, or their converted form. Replaying the journal would overwrite any other data.
     pub(super) fn is_of_journal(
         &self,
         devices: Devices,
