@@ -63,7 +63,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Version, commit and its day, as records have them too; the version alone
-/// where the program was not built from a checkout.
+/// if the program was not built from a checkout.
 pub const VERSION: &str = env!("CRYPTMARK_VERSION");
 
 const LONG_VERSION: &str = concat!(

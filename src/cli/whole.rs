@@ -104,7 +104,7 @@ impl Target {
     /// Gives a draft its name, after its content is on the disk.
     ///
     /// # Errors
-    /// Those of writing, and [`io::ErrorKind::AlreadyExists`] where something is that was not,
+    /// Those of writing, and [`io::ErrorKind::AlreadyExists`] if something is that was not,
     /// or has changed since.
     pub fn publish(&self, draft: NamedTempFile) -> io::Result<()> {
         if let Some(there) = &self.there {

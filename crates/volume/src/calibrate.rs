@@ -89,7 +89,7 @@ impl KdfKind {
     /// `target`, more where others use the machine.
     ///
     /// # Errors
-    /// [`VolumeError::OutOfMemory`], [`VolumeError::KdfParameter`] where the
+    /// [`VolumeError::OutOfMemory`], [`VolumeError::KdfParameter`] if the
     /// machine gives too little, and the other errors of [`Kdf::derive`].
     pub fn calibrated(
         self,

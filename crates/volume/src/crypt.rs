@@ -47,9 +47,9 @@ impl<D: BlockDevice> CryptDevice<D> {
     /// Opens `mapping` over `device`.
     ///
     /// # Errors
-    /// [`VolumeError::Cipher`] where the cipher refuses key, layout, backend or
+    /// [`VolumeError::Cipher`] if the cipher refuses key, layout, backend or
     /// sharing; [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`]
-    /// where the data area does not fit the device.
+    /// if the data area does not fit the device.
     pub fn new(device: D, mapping: Mapping) -> Result<Self, VolumeError> {
         let mut cipher = mapping
             .spec

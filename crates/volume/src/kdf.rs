@@ -96,8 +96,8 @@ impl Kdf {
     ///
     /// # Errors
     /// [`VolumeError::KdfIterations`], [`VolumeError::KdfMemory`],
-    /// [`VolumeError::KdfLanes`] and [`VolumeError::KdfFill`] where more than
-    /// `limits` is asked for; [`VolumeError::KdfParameter`] where the standard
+    /// [`VolumeError::KdfLanes`] and [`VolumeError::KdfFill`] if more than
+    /// `limits` is asked for; [`VolumeError::KdfParameter`] if the standard
     /// has no such derivation; [`VolumeError::OutOfMemory`].
     pub fn derive(
         &self,

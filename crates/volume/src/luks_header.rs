@@ -74,7 +74,7 @@ impl LuksHeader {
     /// Reads the header at the start of `device`.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where there is none, and those of reading one.
+    /// [`VolumeError::NotThis`] if there is none, and those of reading one.
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         match Format::detect(device)? {
             Some(Format::Luks1) => Ok(Self::Luks1(Box::new(luks1::Header::read(device)?))),

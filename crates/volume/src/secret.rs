@@ -100,7 +100,7 @@ impl fmt::Display for Given {
 pub struct Unlocked {
     /// The key that encrypts the data.
     pub key: Key,
-    /// The keyslot that it was in; `None` where the format has none, or the
+    /// The keyslot that it was in; `None` if the format has none, or the
     /// key was given.
     pub slot: Option<u32>,
 }

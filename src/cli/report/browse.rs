@@ -38,7 +38,7 @@ const PART: usize = 64 << 10;
 /// Serves until a signal.
 ///
 /// # Errors
-/// Exit code 1 where the port cannot be had.
+/// Exit code 1 if the port cannot be had.
 pub fn serve(store: Store, port: u16) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let failed = |error: io::Error| {

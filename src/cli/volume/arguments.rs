@@ -151,7 +151,7 @@ impl Devices {
     /// Makes the volume's file longer or shorter.
     ///
     /// # Errors
-    /// Those of that, and exit code 1 where others have the device by now.
+    /// Those of that, and exit code 1 if others have the device by now.
     pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
         match Arc::get_mut(&mut self.data) {
             Some(data) => data.set_len(bytes),
@@ -195,7 +195,7 @@ impl VolumeArguments {
     /// The same options for another volume.
     ///
     /// # Errors
-    /// Exit code 2 where they name a header, which belongs to one volume.
+    /// Exit code 2 if they name a header, which belongs to one volume.
     pub fn of(&self, image: &Path) -> Result<Self, Failure> {
         if self.header.is_some() {
             return Err(Failure::new(
@@ -530,7 +530,7 @@ impl VolumeArguments {
     /// nor hash.
     ///
     /// # Errors
-    /// Exit code 2 where an option makes no sense.
+    /// Exit code 2 if an option makes no sense.
     pub fn earlier_plain(&self) -> Result<Option<Opening>, Failure> {
         let is_plain = self.kind.as_deref() == Some(Format::Plain.name());
         if !is_plain || self.cipher.is_some() || self.key_size.is_some() || self.hash.is_some() {

@@ -110,7 +110,7 @@ pub fn kept() -> Option<PathBuf> {
 }
 
 /// A line that says what still opens the header that this command has kept; nothing
-/// where it has kept none.
+/// if it has kept none.
 pub fn reminder(what: &str) -> String {
     match kept() {
         Some(path) => format!(

@@ -64,7 +64,7 @@ pub fn check(directory: &Path, yes: bool) -> Result<(), Failure> {
 /// Whether something may appear on `path` itself.
 ///
 /// # Errors
-/// Exit code 4 where it may not.
+/// Exit code 4 if it may not.
 pub fn check_folder(path: &Path) -> Result<(), Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let holder = HOLDERS.iter().any(|holder| path == Path::new(holder))
@@ -78,7 +78,7 @@ pub fn check_folder(path: &Path) -> Result<(), Failure> {
 /// Whether a file may appear at `path`, which is absolute.
 ///
 /// # Errors
-/// Exit code 4 where it may not.
+/// Exit code 4 if it may not.
 pub fn check_file(path: &Path) -> Result<(), Failure> {
     match is_in_system(path) {
         true => Err(refused(path)),

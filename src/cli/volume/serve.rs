@@ -134,7 +134,7 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
 /// Whether the user means it, where other machines get at the plaintext without TLS.
 ///
 /// # Errors
-/// Exit code 4 where it was not said.
+/// Exit code 4 if it was not said.
 fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> {
     let address = match place {
         Place::Tcp(address) if !address.ip().to_canonical().is_loopback() => address,

@@ -125,7 +125,7 @@ impl ServiceArguments {
     /// that one is [ready](Service::ready).
     ///
     /// # Errors
-    /// Exit code 4 where the volume is served already and one of both writes;
+    /// Exit code 4 if the volume is served already and one of both writes;
     /// in the background, what ended that process.
     pub fn begin(&self, volumes: &[&VolumeArguments]) -> Result<Option<Service>, Failure> {
         if self.daemon && std::env::var_os(IN_BACKGROUND).is_none() {

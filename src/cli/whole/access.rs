@@ -49,7 +49,7 @@ pub fn keep(_: &File, _: &Metadata, _: &Path) -> io::Result<()> {
 #[cfg(target_os = "linux")]
 const ACCESS_LIST: &str = "system.posix_acl_access";
 
-/// The access control list of what is at `path`, as the system has it; nothing where there is
+/// The access control list of what is at `path`, as the system has it; nothing if there is
 /// none beside the mode.
 #[cfg(target_os = "linux")]
 fn access_list(path: &Path) -> Option<Vec<u8>> {

@@ -102,7 +102,7 @@ impl Header {
     /// Reads the header at the start of `device`.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where there is none, or it is encrypted itself;
+    /// [`VolumeError::NotThis`] if there is none, or it is encrypted itself;
     /// [`VolumeError::Header`]; [`VolumeError::Unsupported`] for other ciphers
     /// and older key generators; [`VolumeError::Block`].
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {

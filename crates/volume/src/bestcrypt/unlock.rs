@@ -115,7 +115,7 @@ impl Header {
     /// signature shows.
     ///
     /// # Errors
-    /// [`VolumeError::Unsupported`] where none shows, and in other modes;
+    /// [`VolumeError::Unsupported`] if none shows, and in other modes;
     /// [`VolumeError::DataArea`], [`VolumeError::Block`].
     pub fn guessed_mapping(
         &self,

@@ -182,7 +182,7 @@ impl Header {
     /// Reads the metadata of the volume on `device` from the first good copy.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`]; [`VolumeError::Cut`]; [`VolumeError::Header`] where no copy is
+    /// [`VolumeError::NotThis`]; [`VolumeError::Cut`]; [`VolumeError::Header`] if no copy is
     /// good; [`VolumeError::Unsupported`] for methods and versions that are not known;
     /// [`VolumeError::Block`].
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {

@@ -38,7 +38,7 @@ enum Given {
 
 impl GivenIv {
     /// The cipher and mode of `transform`, as in `aes-xts`. The key of XTS is
-    /// that of the data and then that of the tweaks. Nothing where that is not
+    /// that of the data and then that of the tweaks. Nothing if that is not
     /// one cipher of 16-byte blocks under one key, in one of these modes.
     ///
     /// # Errors

@@ -180,7 +180,7 @@ impl<'a> Section<'a> {
     }
 }
 
-/// Reads all of the journal; `None` where a sector of it is none.
+/// Reads all of the journal; `None` if a sector of it is none.
 pub(super) fn scan(device: &dyn BlockDevice, layout: &Layout) -> Result<Option<State>, BlockError> {
     let journal = &layout.journal;
     let mut buffer = block::AlignedBuffer::new(journal.section_bytes as usize);

@@ -208,7 +208,7 @@ impl Seal {
     /// number of the first, in units of 512 bytes.
     ///
     /// # Errors
-    /// [`BlockError::Io`] where the system has no randomness for IVs.
+    /// [`BlockError::Io`] if the system has no randomness for IVs.
     pub(super) fn seal(
         &self,
         sector: u64,

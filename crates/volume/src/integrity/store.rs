@@ -63,7 +63,7 @@ impl<D: BlockDevice> Store<D> {
     /// replayed on the device.
     ///
     /// # Errors
-    /// [`VolumeError::Header`] where the journal is damaged,
+    /// [`VolumeError::Header`] if the journal is damaged,
     /// [`VolumeError::Block`].
     pub(super) fn open(device: D, layout: Layout, access: Access) -> Result<Self, VolumeError> {
         let state = scan(&device, &layout)?.ok_or_else(|| {

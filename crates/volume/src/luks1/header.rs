@@ -82,8 +82,8 @@ impl Header {
     /// Reads the header at the start of `device`.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where there is none, [`VolumeError::Header`]
-    /// where it cannot be used, [`VolumeError::Cipher`] where its cipher is
+    /// [`VolumeError::NotThis`] if there is none, [`VolumeError::Header`]
+    /// if it cannot be used, [`VolumeError::Cipher`] if its cipher is
     /// not known, [`VolumeError::Block`].
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?;

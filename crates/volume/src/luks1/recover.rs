@@ -9,7 +9,7 @@ impl Header {
     /// The header that begins `device` but for its magic.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where there is none, and those of reading.
+    /// [`VolumeError::NotThis`] if there is none, and those of reading.
     pub fn rebuild(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let mut bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?.to_vec();
         let not_this = VolumeError::NotThis {

@@ -111,7 +111,7 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
-    /// [`VolumeError::Header`] where the payload offset is within the header,
+    /// [`VolumeError::Header`] if the payload offset is within the header,
     /// [`VolumeError::Cipher`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn create(
         device: &dyn BlockDevice,

@@ -31,7 +31,7 @@ impl Header {
     ///
     /// # Errors
     /// Before anything is written [`VolumeError::ConversionRoom`],
-    /// [`VolumeError::Lacks`] where LUKS2 has no such keyslots and
+    /// [`VolumeError::Lacks`] if LUKS2 has no such keyslots and
     /// [`VolumeError::Unsupported`]; later those of writing.
     pub fn convert(device: &dyn BlockDevice, mut old: luks1::Header) -> Result<Self, VolumeError> {
         check(&old)?;

@@ -119,7 +119,7 @@ impl Header {
     /// Changes the label and the second one, those that are given.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] where the volume
+    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] if the volume
     /// requires what is not known here, and those of writing.
     pub fn set_labels(
         &mut self,
@@ -143,7 +143,7 @@ impl Header {
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] where the volume
+    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] if the volume
     /// requires what is not known here, and those of writing.
     pub fn set_uuid(
         &mut self,

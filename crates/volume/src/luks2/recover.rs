@@ -89,7 +89,7 @@ impl Header {
     /// `uuid` is what the volume is called where nothing tells.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] where nothing is left that would do, and those of
+    /// [`VolumeError::NotThis`] if nothing is left that would do, and those of
     /// reading that concern the whole device.
     pub fn rebuild(
         device: &dyn BlockDevice,

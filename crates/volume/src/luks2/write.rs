@@ -18,8 +18,8 @@ impl Header {
     /// one stays until the first is on the device.
     ///
     /// # Errors
-    /// [`VolumeError::HeaderChanged`] where the device has another header by now,
-    /// [`VolumeError::Header`] where the change makes no sense,
+    /// [`VolumeError::HeaderChanged`] if the device has another header by now,
+    /// [`VolumeError::Header`] if the change makes no sense,
     /// [`VolumeError::MetadataFull`], [`VolumeError::Stranger`],
     /// [`VolumeError::Unverified`] and [`VolumeError::Block`]. The header then says what it said.
     pub(super) fn commit(

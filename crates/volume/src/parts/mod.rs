@@ -235,7 +235,7 @@ impl Part {
     /// The part as a device.
     ///
     /// # Errors
-    /// [`BlockError`] where it does not lie on whole blocks of the device, or is not on it.
+    /// [`BlockError`] if it does not lie on whole blocks of the device, or is not on it.
     pub fn open<'a, D: BlockDevice + Clone + 'a>(
         &self,
         device: D,

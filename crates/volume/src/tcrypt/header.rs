@@ -62,11 +62,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header in what was decrypted of it, or nothing where the magic is
+    /// The header in what was decrypted of it, or nothing if the magic is
     /// not that of `family`.
     ///
     /// # Errors
-    /// [`Damage`] where it cannot be used as the header at `place`.
+    /// [`Damage`] if it cannot be used as the header at `place`.
     pub fn parse(
         family: Family,
         place: Place,

@@ -132,7 +132,7 @@ impl Unlocked {
     /// smaller again.
     ///
     /// # Errors
-    /// [`VolumeError::TooSmall`] where the device has not grown, and those of
+    /// [`VolumeError::TooSmall`] if the device has not grown, and those of
     /// [`mapping`](Self::mapping) and [`change_passphrase`](Self::change_passphrase).
     pub fn grow(
         &mut self,

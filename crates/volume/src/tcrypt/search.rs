@@ -259,7 +259,7 @@ impl Run<'_> {
         }
     }
 
-    /// The part of a job, or nothing where the search is over.
+    /// The part of a job, or nothing if the search is over.
     fn make(&self, job: &Job) -> Result<Option<Key>, VolumeError> {
         let password = self.search.password.as_bytes();
         let salt = &job.of.header.salt;

@@ -29,7 +29,7 @@ pub struct Stored {
     kind: String,
 }
 
-/// Where backups are, or would be; nothing where the user has no home.
+/// Where backups are, or would be; nothing if the user has no home.
 pub fn place() -> Option<PathBuf> {
     let base = etcetera::base_strategy::Xdg::new().ok()?;
     Some(base.state_dir()?.join("cryptmark/headers"))

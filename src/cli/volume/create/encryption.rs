@@ -1,5 +1,5 @@
 //! [`Encryption`]: how the data of a new LUKS volume is encrypted, and what its sectors need
-//! where they have tags.
+//! if they have tags.
 
 use super::{CreateOptions, usual_key_bytes};
 use crate::cli::progress::Progress;

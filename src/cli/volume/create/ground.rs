@@ -27,7 +27,7 @@ impl<'a> Ground<'a> {
     /// Takes what is at `path`, if it may be overwritten, or makes a file of this size.
     ///
     /// # Errors
-    /// Exit code 4 where it is in use, and where it holds anything, unless `yes`.
+    /// Exit code 4 if it is in use, and if it holds anything, unless `yes`.
     pub fn take(path: &'a Path, size: Option<Extent>, yes: bool) -> Result<Self, Failure> {
         if disk::is_remote(path) || path.exists() {
             return Ok(Self {
@@ -68,7 +68,7 @@ impl<'a> Ground<'a> {
     /// meanwhile, and not every program asks who holds a file.
     ///
     /// # Errors
-    /// Exit code 4 where it holds anything now.
+    /// Exit code 4 if it holds anything now.
     pub fn begin(&self) -> Result<(), Failure> {
         if !self.confirmed {
             losses::guard_content(self.path, &self.device)?;

@@ -57,7 +57,7 @@ impl OpenPart {
     /// The part called `name` of `whole`, which `place` names.
     ///
     /// # Errors
-    /// Exit code 2 where there is none, or where it cannot be used so.
+    /// Exit code 2 if there is none, or if it cannot be used so.
     pub fn of(whole: Disk, place: &Path, name: &str, write: bool) -> Result<Self, Failure> {
         let parts = Parts::find(&whole)?;
         let part = parts.choose(name, write).map_err(|error| {

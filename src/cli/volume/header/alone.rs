@@ -7,7 +7,7 @@ use block::BlockDevice;
 use volume::{Limits, LuksHeader};
 
 /// Opens the header in a file that ends where the data would begin, and says so;
-/// nothing where there are data, or no header.
+/// nothing if there are data, or no header.
 pub fn unlock(
     volume: &VolumeArguments,
     secret: &SecretArguments,

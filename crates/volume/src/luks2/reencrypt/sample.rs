@@ -52,7 +52,7 @@ impl Header {
 
 impl Header {
     /// Whether `data` are those that were decrypted by this header, as they were then; nothing
-    /// where it does not say that all of them are.
+    /// if it does not say that all of them are.
     ///
     /// # Errors
     /// Those of reading.
