@@ -214,7 +214,7 @@ fn systems(text: &mut String) {
     }
 }
 
-/// The version of `system`, where it has one of its own; or why it is not to be had.
+/// The version of `system`, if it has one of its own; or why it is not to be had.
 fn found(system: &System) -> Result<Option<String>, String> {
     if cfg!(not(target_os = "linux")) && system.needs_linux() {
         return Err("absent, it needs Linux".to_owned());

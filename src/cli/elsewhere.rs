@@ -1,4 +1,5 @@
-//! Commands that need Linux, where there is none: each is known and says so.
+//! Commands that need Linux, on other systems. Each of them is known, and reports that it needs
+//! Linux.
 
 use super::Failure;
 use clap::Args;

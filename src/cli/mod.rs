@@ -196,7 +196,7 @@ fn open_store_of_runs(location: Option<&str>) -> Result<Store, Failure> {
     }
 }
 
-/// The same for who measures: where the server is away, records wait for it.
+/// The same for a command that measures. If the server is away, records wait for it.
 fn open_store_to_measure(location: Option<&str>) -> Result<Store, Failure> {
     let store = open_store_or_wait(location)?;
     if let Some(reason) = store.absence() {

@@ -105,7 +105,7 @@ pub struct RunOptions {
     yes: bool,
 }
 
-/// How long a plan is measured until it is decided where it does not say so itself.
+/// The time limit and the precision of a plan measured in slices that does not set its own.
 const UNTIL: Until = Until {
     seconds: 60.0,
     precision: 2.0,
@@ -195,7 +195,7 @@ fn measure(
 }
 
 impl RunOptions {
-    /// When it is done, where the command line says so; `planned` is what the plan says.
+    /// When it is done, if the command line says so; `planned` is what the plan says.
     fn until(&self, planned: Option<Until>) -> Option<Until> {
         self.time.or(self.precision)?;
         let until = planned.unwrap_or(UNTIL);

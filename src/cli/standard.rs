@@ -4,7 +4,7 @@ use super::Failure;
 use std::io;
 use std::path::Path;
 
-/// Refuses to take data from standard input where it was closed when the program began.
+/// Refuses to take data from standard input if it was closed when the program began.
 ///
 /// # Errors
 /// Exit code 2.
@@ -20,7 +20,7 @@ pub fn check_input() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses to give data to standard output where it was closed when the program began.
+/// Refuses to give data to standard output if it was closed when the program began.
 ///
 /// # Errors
 /// Exit code 2.

@@ -84,9 +84,9 @@ impl Machine {
 }
 
 impl KdfKind {
-    /// The derivation that takes about `target` on `machine`, by trying it;
-    /// `now` is a clock that only goes forward. That takes two or three times
-    /// `target`, more where others use the machine.
+    /// The derivation that takes about `target` on `machine`, found by trials. `now` is a clock
+    /// that only goes forward. The trials take two or three times `target`, and more if other
+    /// programs use the machine.
     ///
     /// # Errors
     /// [`VolumeError::OutOfMemory`], [`VolumeError::KdfParameter`] if the
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!((many.lanes, many.memory_kib), (4, 1 << 20));
     }
 
-    /// Seconds of a derivation where 128 MiB in all passes take `rate`, and more
+    /// Seconds of a derivation if 128 MiB in all passes take `rate`, and more
     /// memory takes longer than in proportion, as it does.
     fn model(kdf: Kdf, rate: f64) -> f64 {
         let Kdf::Argon2 {

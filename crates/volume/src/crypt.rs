@@ -122,7 +122,7 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
         &self.device
     }
 
-    /// Decrypts the sectors from byte `offset`, where there may be holes.
+    /// Decrypts the sectors from byte `offset`, if there may be holes.
     fn decrypt(&self, offset: u64, sectors: &mut [u8]) {
         let holes: Vec<usize> = match self.holes {
             true => holes_in(sectors).collect(),

@@ -27,7 +27,7 @@ pub enum Kdf {
         time: u32,
         /// Memory, KiB: at least 8 for every lane.
         memory_kib: u32,
-        /// Lanes, filled side by side where there are cores for them.
+        /// Lanes, filled side by side if there are cores for them.
         lanes: u32,
     },
 }
@@ -244,7 +244,7 @@ impl Total {
     }
 }
 
-/// Argon2's memory: refused rather than fatal where there is not enough, and
+/// Argon2's memory: refused rather than fatal if there is not enough, and
 /// wiped at the end, because the key can be computed from it.
 struct Memory(Vec<Block>);
 

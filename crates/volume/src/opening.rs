@@ -48,7 +48,7 @@ pub struct Opened {
     pub sealed: Option<SealedMapping>,
     /// The whole of it, if it is one of BitLocker's; there are no rows then.
     pub bitlk: Option<BitlkMapping>,
-    /// The keyslot that opened, where the format has keyslots.
+    /// The keyslot that opened, if the format has keyslots.
     pub slot: Option<u32>,
     /// Whether the header of a TrueCrypt or VeraCrypt volume could not be used, and its copy
     /// was.

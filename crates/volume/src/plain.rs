@@ -9,7 +9,7 @@ use cipher::{CipherSpec, IvSector, Key, SectorLayout};
 use std::convert::Infallible;
 use std::str::FromStr;
 
-/// Length of the key where the user names none, as in cryptsetup.
+/// Length of the key if the user names none, as in cryptsetup.
 pub const DEFAULT_KEY_BYTES: usize = 32;
 
 /// The parameters of a plain volume, which has no header: the user gives them.

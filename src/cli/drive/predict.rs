@@ -163,7 +163,8 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
     }
 }
 
-/// The same, where the plan gives it a time, so often that its figure is steady.
+/// The same workload. If the plan gives it a time, it gets a count instead that makes its result
+/// steady.
 fn counted(workload: &Workload, extent: u64) -> Workload {
     let mut workload = workload.clone();
     if workload.seconds.take().is_some() {

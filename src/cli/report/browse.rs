@@ -180,7 +180,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Sends it, without its page where only the head is wanted.
+    /// Sends it, without its page if only the head is wanted.
     fn send(&self, mut stream: TcpStream, start: Instant, with_page: bool) -> io::Result<()> {
         let allow = match self.status {
             NOT_ALLOWED => "allow: GET, HEAD\r\n",

@@ -216,7 +216,7 @@ pub fn first_failure<const N: usize>(outcomes: [Result<(), Failure>; N]) -> Resu
     Err(first)
 }
 
-/// Writes a run that the store could not keep beside the user, where that is possible.
+/// Writes a run that the store could not keep beside the user, if that is possible.
 pub fn rescue(run: &Run, failure: Failure) -> Failure {
     if run.trials.is_empty() {
         return failure;

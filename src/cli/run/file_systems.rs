@@ -14,14 +14,13 @@ use lab::plan::Experiment;
 use std::fmt::Write as _;
 use std::path::Path;
 
-/// The plan where none is named.
+/// The plan if none is named.
 const PLAN: &str = "file-systems";
 
 /// The default of the option for plans.
 const UNNAMED: &str = "quick";
 
-/// The plan that `options` ask for, with what they change in it; nothing where
-/// it is none of file systems.
+/// The plan that `options` ask for, with their changes; `None` if it isn't a plan of file systems.
 pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failure> {
     let asked = matches!(options.tier, Some(TierName::Fs)) || !options.commands.is_empty();
     let name = match options.plan.as_str() {

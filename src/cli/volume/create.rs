@@ -309,7 +309,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
 /// A detached header, with room for all keyslots.
 pub const HEADER_FILE: u64 = 16 << 20;
 
-/// The length of a new key where the user names none.
+/// The length of a new key if the user names none.
 pub fn usual_key_bytes(spec: &CipherSpec) -> usize {
     let possible = spec.key_sizes();
     match spec.mode() == cipher::Mode::Xts && possible.contains(&XTS_KEY_BYTES) {

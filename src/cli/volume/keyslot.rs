@@ -198,7 +198,7 @@ impl NewSecretArguments {
         Empty::if_allowed(self.allow_empty_passphrase)
     }
 
-    /// The new secret: asked for twice where no option says.
+    /// The new secret: asked for twice if no option says.
     pub fn secret(&self, image: &Path) -> Result<Key, Failure> {
         self.secret_beside(image, false)
     }

@@ -195,7 +195,7 @@ fn is_known(opened: Opened, devices: &Devices) -> Result<bool, Failure> {
     Ok(!names.is_empty())
 }
 
-/// Says that data are not encrypted, where the cipher is none.
+/// Says that data are not encrypted, if the cipher is none.
 fn warn_of_plaintext(opened: &Opened) {
     let is_null = |cipher: &str| cipher.contains("cipher_null");
     let mut rows = opened.rows.iter();

@@ -110,8 +110,8 @@ pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, Volume
     })
 }
 
-/// Refuses to search for a TrueCrypt or VeraCrypt header where a header of
-/// another format begins: it would take minutes, and find none.
+/// Refuses to search for a TrueCrypt or VeraCrypt header if a header of another format is there.
+/// The search would take minutes, and find none.
 pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Failure> {
     let there = match format {
         // A second copy of LUKS2's may be left behind a header that is one of these.

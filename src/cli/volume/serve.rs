@@ -131,10 +131,10 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     service.wait(&exports, &mut running)
 }
 
-/// Whether the user means it, where other machines get at the plaintext without TLS.
+/// Refuses to serve the plaintext to other machines without TLS, unless the user confirms it.
 ///
 /// # Errors
-/// Exit code 4 if it was not said.
+/// Exit code 4 without that confirmation.
 fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> {
     let address = match place {
         Place::Tcp(address) if !address.ip().to_canonical().is_loopback() => address,

@@ -167,8 +167,8 @@ impl ServiceArguments {
         }))
     }
 
-    /// Tidies up after killed servers of `images`, and refuses where one that
-    /// lives is in the way.
+    /// Removes the remains of killed servers of `images`. Refuses if a running server is in the
+    /// way.
     fn make_way(&self, images: &[PathBuf]) -> Result<(), Failure> {
         for other in record::all()? {
             let Some(image) = images.iter().find(|image| other.record.has(image)) else {

@@ -314,7 +314,7 @@ fn forget(disk: &Path) -> Result<(), Failure> {
 }
 
 /// Unmounts what is mounted on `directory`, if its source is `ours`; false
-/// where it is in use for longer than `patience`.
+/// if it is in use for longer than `patience`.
 fn take_away(
     directory: &Path,
     ours: impl Fn(&Path) -> bool,

@@ -112,7 +112,7 @@ impl Conversion {
             (ConversionState::Decrypted, _) => Reach::Nothing,
             (_, Some(Ok(on_write))) => Reach::Chunks(on_write),
             (_, Some(Err(damage))) => Reach::Lost(damage),
-            // Vista says nothing where all is encrypted.
+            // Vista says nothing if all is encrypted.
             (_, None) if up_to == 0 => Reach::All,
             (_, None) => Reach::UpTo(up_to),
         };

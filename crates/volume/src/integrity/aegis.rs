@@ -46,8 +46,8 @@ impl Aegis128 {
         state.tag(associated.len(), data.len())
     }
 
-    /// Decrypts `data`, whole blocks, in place. Whether `tag` fits; where it
-    /// does not, `data` must not be used.
+    /// Decrypts `data`, whole blocks, in place. Returns whether `tag` fits; if it does not, `data`
+    /// must not be used.
     pub(super) fn decrypt(
         &self,
         iv: &Block,

@@ -16,7 +16,7 @@ pub(super) enum Mac {
 
 impl Mac {
     /// Length of the MAC that LUKS2 calls `kind`, if it is known: also that of
-    /// its key, where the header says nothing else.
+    /// its key, if the header says nothing else.
     pub(super) fn bytes_of(kind: &str) -> Option<usize> {
         match kind {
             "hmac(sha1)" => Some(20),

@@ -1,5 +1,4 @@
-//! [`Seal`]: what turns sectors into ciphertext and tags, and back only where
-//! the tag is right.
+//! [`Seal`]: turns sectors into ciphertext and tags, and turns them back only if the tag is right.
 //!
 //! ```text
 //! tag of a sector:   authentication tag │ IV, if it is random

@@ -323,8 +323,8 @@ fn newer(
     Ok(newer)
 }
 
-/// Brings blocks and tags from the journal to their places. Gives where the
-/// journal goes on, erased where it was not whole.
+/// Brings blocks and tags from the journal to their places. Returns the position at which the
+/// journal continues. A journal that was not whole is erased.
 fn replay(
     device: &dyn BlockDevice,
     layout: &Layout,

@@ -160,8 +160,8 @@ impl Header {
         area.map_or(Ok(()), |area| wipe(device, area))
     }
 
-    /// Writes key material into a free area, which is not one of those `taken`
-    /// already; what the header has to say of it, and where it is.
+    /// Writes key material into a free area that is not among `taken`. Returns the key slot's JSON
+    /// and the area.
     pub(super) fn store(
         &self,
         device: &dyn BlockDevice,

@@ -84,9 +84,9 @@ impl Header {
         rest::stranger(device, space, hidden)
     }
 
-    /// The headers that can be put together from what is left on `device`, the
-    /// likeliest first; for a device of which [`read`](Self::read) makes none.
-    /// `uuid` is what the volume is called where nothing tells.
+    /// The headers that can be put together from the remains on `device`, the likeliest first. The
+    /// device is one on which [`read`](Self::read) finds no usable header. `uuid` is the UUID to
+    /// use if the remains have none.
     ///
     /// # Errors
     /// [`VolumeError::NotThis`] if nothing is left that would do, and those of

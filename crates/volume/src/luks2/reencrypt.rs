@@ -1,9 +1,9 @@
-//! Another cipher, mode, sector size or volume key for the data where it is, in cryptsetup's own
-//! form: whichever of the two programs begins, either one goes on.
+//! Reencryption in place: another cipher, mode, sector size or volume key for the data. It uses
+//! cryptsetup's own format, so either program can continue what the other one has begun.
 //!
-//! A window of the data at a time is worked on: what a crash would need is kept, the header says
-//! that the window is hot, the data is written, and the header says that it is new. Each of
-//! these is on the device before the next.
+//! The data is processed a window at a time. First, the bytes that a crash would need are kept.
+//! Then the header states that the window is hot, the data is written, and the header states that
+//! it is new. Each of these is on the device before the next.
 //!
 //! A segment that is not encrypted makes it an encryption or a decryption in place. Data that
 //! moves to a higher place is moved from its end on.
@@ -100,9 +100,9 @@ fn number_of(segments: &Map<String, Value>, segment: &Value) -> Option<u32> {
 /// Both keys of a volume that is being reencrypted.
 #[derive(Debug)]
 pub struct Keys {
-    /// Of the segment that was; empty where that is not encrypted.
+    /// The key of the old segment; empty if that segment is not encrypted.
     pub old: Key,
-    /// Of the segment that is to be; empty where that is not encrypted, or has the old one.
+    /// The key of the new segment; empty if that segment is not encrypted, or has the old key.
     pub new: Key,
 }
 

@@ -207,7 +207,7 @@ fn requirements<'a>(config: &Node<'a>) -> Result<Vec<&'a str>, Damage> {
     mandatory.list()?.iter().map(Node::text).collect()
 }
 
-/// Keyslots end before the first data begin, also where the two are on two devices.
+/// Keyslots end before the first data begin, also if the two are on two devices.
 ///
 /// It does not hold while data of another format are reencrypted, which may
 /// begin anywhere: no other program reads that header.

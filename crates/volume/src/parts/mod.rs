@@ -29,7 +29,7 @@ pub struct Part {
     pub name: String,
     /// Its kind.
     pub kind: Kind,
-    /// Its own name, where it has one: that of a GPT's partition, and `vg/root`.
+    /// Its own name, if it has one: that of a GPT's partition, and `vg/root`.
     pub label: Option<String>,
     /// Its UUID, as its table has it.
     pub uuid: Option<String>,
@@ -173,7 +173,7 @@ impl Parts {
     /// The part with this name, or else the only one with this label.
     ///
     /// # Errors
-    /// [`PartError`], also where it cannot be used, or only be read and `write` is wanted.
+    /// [`PartError`], also if it cannot be used, or only be read and `write` is wanted.
     pub fn choose(&self, wanted: &str, write: bool) -> Result<&Part, PartError> {
         if self.all.is_empty() {
             return Err(PartError::NoParts);

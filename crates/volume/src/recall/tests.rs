@@ -164,7 +164,7 @@ fn patterns_give_everything_once() {
     assert!(found.iter().any(|(bytes, _)| bytes == "Xaä1".as_bytes()));
     // One change at a time.
     assert!(found.iter().all(|(_, said)| said.matches(',').count() == 0));
-    // Caps Lock changes nothing where both cases are tried.
+    // Caps Lock changes nothing if both cases are tried.
     let wild = passphrase("??");
     let knows = Known {
         pattern: Some(&letters),

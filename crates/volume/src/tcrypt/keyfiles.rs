@@ -7,8 +7,8 @@ use cipher::Key;
 use std::fmt;
 use zeroize::Zeroize;
 
-/// Length of the pool that key files are mixed into; VeraCrypt's is longer
-/// where the passphrase is.
+/// The length of the pool that key files are mixed into, bytes. VeraCrypt's is longer for a longer
+/// passphrase.
 const SHORT_POOL: usize = 64;
 const LONG_POOL: usize = 128;
 

@@ -98,7 +98,7 @@ impl Prf {
     }
 }
 
-/// The PIM, 0 where there is none.
+/// The PIM, 0 if there is none.
 pub(super) fn checked_pim(
     family: Family,
     place: Place,

@@ -134,7 +134,7 @@ struct Derived<'a> {
 
 #[derive(Default)]
 struct Parts {
-    /// By number, where they were made.
+    /// By number, if they were made.
     made: Vec<Option<Key>>,
     /// Material of this length was tried.
     tried: usize,

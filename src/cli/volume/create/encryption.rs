@@ -147,7 +147,7 @@ impl Encryption {
         Ok(())
     }
 
-    /// Whether both halves of the data's key are the same where they must not be.
+    /// Whether both halves of the data's key are the same if they must not be.
     pub fn is_halved(&self, volume_key: &Key) -> bool {
         let own = |spec| {
             let part = &volume_key.as_bytes()[..self.cipher_bytes];

@@ -82,7 +82,7 @@ fn a_cut_passphrase_change_leaves_a_header_that_opens() {
     }
 }
 
-/// Even where only the header that was opened is good.
+/// Even if only the header that was opened is good.
 #[test]
 fn a_cut_passphrase_change_does_not_need_both_headers() {
     for (place, other) in [

@@ -180,8 +180,7 @@ fn what_an_outer_volume_must_leave_includes_an_old_header() {
     open(&opening(Family::TrueCrypt, Place::Hidden, prf), &device).unwrap();
 }
 
-/// The key of the data, where the cipher crate and TrueCrypt order it
-/// differently.
+/// The key of the data, if the cipher crate and TrueCrypt order its parts differently.
 #[test]
 fn keys_are_cut_from_the_key_area_as_truecrypt_did() {
     let area: Vec<u8> = (0..=255).collect();
