@@ -115,7 +115,7 @@ impl Format {
     /// [`VolumeError::LuksVersion`] and [`VolumeError::Block`].
     pub fn detect(device: &dyn BlockDevice) -> Result<Option<Self>, VolumeError> {
         let (start, unread) = match read_up_to(device, 0, 512) {
-            // A second copy may stand if the device can be read.
+            // A second copy may stand in a place that the device can read.
             Err(error) if error.is_of_place() => (Default::default(), Some(error)),
             start => (start?, None),
         };

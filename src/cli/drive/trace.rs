@@ -47,7 +47,8 @@ pub fn run(options: &TraceOptions) -> Result<(), Failure> {
     target.publish(draft).map_err(unwritable)
 }
 
-/// Writes a trace to a pipe or a file. A reader that closes the pipe early is not an error.
+/// Converts a trace to `format` and writes it to `output`. A reader that closes the pipe early is
+/// not an error.
 fn stream(input: File, output: impl Write, format: Format) -> Result<(), TraceError> {
     match rewrite(input, BufWriter::new(output), format) {
         // The reader closed the pipe, and needs no more.
