@@ -59,30 +59,29 @@ pub struct Plan {
     /// Encryption sector size, bytes; several are measured side by side.
     #[serde(default = "sectors_of_4096")]
     pub sector_size: Sizes,
-    /// Formats in which the built-in engine's volumes are made, each measured;
-    /// without any, all of the extent is data.
+    /// Formats in which the built-in engine's volumes are made, each measured. Without any, the
+    /// whole extent is data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub formats: Vec<VolumeFormat>,
-    /// Cores that share a large request of the built-in engine where that is
-    /// measured to be faster, and cores before simulated drives, each of which
-    /// encrypts a request; one when absent.
+    /// Cores that share a large request of the built-in engine if that is measured to be faster.
+    /// Before simulated drives, cores each of which encrypts a request. One when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
-    /// Whether large requests are measured a second time, shared among all cores of the
-    /// machine: so dm-crypt and VeraCrypt encrypt.
+    /// Whether large requests are measured a second time, shared among all cores of the machine, as
+    /// dm-crypt and VeraCrypt encrypt them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_cores: bool,
     /// Key derivations beside bare ciphers, by `cryptsetup benchmark`'s names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivations: Vec<String>,
-    /// What those that are calibrated shall take, ms, 1 to 60,000.
+    /// Target duration of calibrated key derivations, ms, 1 to 60,000.
     #[serde(default = "two_seconds", skip_serializing_if = "is_two_seconds")]
     pub iter_time: u32,
-    /// Rounds until a steady state instead of so many repetitions, which are then
-    /// the most.
+    /// Rounds until a steady state, instead of a fixed number of repetitions, which then is the
+    /// maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Conditioning>,
-    /// Slices until every cell is decided, instead of so many repetitions.
+    /// Slices until every cell is decided, instead of a fixed number of repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// Scores that are made of the rates.
@@ -95,25 +94,25 @@ pub struct Plan {
     /// name or notation; this machine's are measured when absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu: BTreeMap<String, CipherRate>,
-    /// What a driver that encrypts does before simulated drives.
+    /// The way in which an encrypting driver works before simulated drives.
     #[serde(default, skip_serializing_if = "Driver::is_queue")]
     pub driver: Driver,
-    /// The only workloads that are asked of simulated drives, by system; all of
-    /// them when absent. A shard has it, a plan has not.
+    /// The only workloads that simulated drives get, by system; all of them when absent. Shards set
+    /// it, plans do not.
     #[serde(skip)]
     pub only: Option<Vec<(System, String)>>,
-    /// What is asked of every system.
+    /// The workloads that every system gets.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
 }
 
-/// When a plan that is measured in slices is done.
+/// The end of a plan that is measured in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Seconds after which it is done in any case, 1 to 86,400.
+    /// Maximum duration, seconds, 1 to 86,400.
     pub seconds: f64,
-    /// Points of per cent to which each ratio shall be known, 0.1 to 50.
+    /// Precision required of each ratio, percentage points, 0.1 to 50.
     pub precision: f64,
 }
 

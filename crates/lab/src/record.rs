@@ -1,8 +1,8 @@
 //! The record of a run: plain data, serialised as `cryptmark/2`.
 //!
-//! Everything that a report may say about a run stands here. A field that
-//! nobody measured is `None` (JSON `null`), never zero. Throughput counts
-//! 10⁶ bytes. An [`Interval`] is a median with its 95 % interval.
+//! The record holds everything that a report may say about a run. A field that was not measured is
+//! `None` (JSON `null`), never zero. Throughput counts 10⁶ bytes. An [`Interval`] is a median with
+//! its 95 % interval.
 
 mod detail;
 mod setup;
@@ -29,7 +29,8 @@ pub(crate) fn reads(schema: &str) -> bool {
     [SCHEMA, BEFORE].contains(&schema)
 }
 
-/// What is read has the form of today.
+/// Reads a schema name and replaces an earlier one that this program reads with the current one,
+/// since the parsed record has the current form.
 fn of_today<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let schema = String::deserialize(from)?;
     Ok(match reads(&schema) {
@@ -63,7 +64,7 @@ pub struct Run {
     pub fingerprint: Option<String>,
     /// The machine, as far as it influences the figures.
     pub host: Host,
-    /// What two measurements of the same thing differed by.
+    /// The measured difference between two measurements of the same target.
     pub noise: Noise,
     /// The document that the plan repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,17 +138,17 @@ pub struct Conditioning {
 /// A score: a weighted sum of rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// What it is called.
+    /// The name of the score.
     pub name: String,
-    /// Where its formula comes from.
+    /// The source of its formula.
     pub source: String,
     /// Points for each MB/s, by workload.
     pub weights: BTreeMap<String, f64>,
-    /// What a document prints of it.
+    /// The value that a document prints for it.
     pub published: Option<f64>,
-    /// Its share of a whole suite, where it is a part of one.
+    /// Its share of a whole suite, if it is a part of one.
     pub share: Option<f64>,
-    /// What encryption takes from the whole suite by the document, per cent.
+    /// Loss of the whole suite through encryption according to the document, per cent.
     pub published_loss: Option<f64>,
 }
 
@@ -200,7 +201,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// What must be equal for two runs to be compared without a label.
+    /// The properties that must be equal for two runs to be compared without a label.
     pub fn key(&self) -> String {
         format!(
             "{} · {} cores · {} · {}",
@@ -218,13 +219,14 @@ pub struct Noise {
     pub verdict: NoiseVerdict,
 }
 
-/// What the A/A pairs say.
+/// The verdict of the A/A pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoiseVerdict {
     /// The same target measured twice shows no difference.
     Quiet,
-    /// It shows a difference, or spreads too widely: read the rest with that in mind.
+    /// The same target shows a difference or a wide spread; read the other figures with that in
+    /// mind.
     Noisy,
     /// There are too few A/A pairs.
     #[default]

@@ -61,7 +61,7 @@ const WARM_UP: f64 = 0.05;
 /// A cell is slow if its visits take so many times what the plan gives them.
 const SLOW: f64 = 5.0;
 
-/// What was measured is handed over at least this often.
+/// Maximum time between two handovers of measured data to the observer.
 const KEPT_EVERY: Duration = Duration::from_secs(2);
 
 /// Steal above which a run on a virtual machine is worth a warning.
@@ -124,12 +124,12 @@ pub struct Session<'a> {
     places: Vec<Vec<Option<usize>>>,
     /// Workloads measured since the last summary.
     fresh: BTreeSet<usize>,
-    /// Places in `run.trials` that nobody was told of yet.
+    /// Places in `run.trials` that the observer has not been given yet.
     changed: BTreeSet<usize>,
-    /// When somebody was told last, by the clock.
+    /// Clock reading of the last handover to the observer.
     kept: u64,
     core_hz: Option<f64>,
-    /// What was published of the plan's cells.
+    /// The published figures that the plan's cells repeat.
     beside: Beside,
     steal: StealMeter,
 }
@@ -251,15 +251,15 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// What is known before anything is measured; to be stored first.
+    /// The header of the run: the facts known before the measurement, to be stored first.
     pub fn header(&self) -> &Run {
         &self.run
     }
 
     /// Measures the whole plan.
     ///
-    /// Whatever happens, the returned run holds what was measured; it says
-    /// `partial` unless the plan was completed.
+    /// The returned run holds all measured data, even after an error. It says `partial` unless the
+    /// plan was completed.
     pub fn measure(
         mut self,
         stop: &AtomicBool,

@@ -71,7 +71,7 @@ pub struct Part {
     pub experiment: Experiment,
     /// The seed.
     pub seed: u64,
-    /// What the record says of it.
+    /// The entry of the shard in the record.
     pub shard: Shard,
 }
 
@@ -206,7 +206,7 @@ impl FleetPlan {
         Ok(fleet)
     }
 
-    /// What hosts can share, and what each piece of it is.
+    /// The number of pieces that hosts can share, and a description of one piece.
     fn portions(&self) -> Result<(u64, &'static str), ShardError> {
         match &self.experiment {
             Experiment::Storage(plan) if plan.is_simulated() => match plan.steady {
@@ -224,7 +224,7 @@ impl FleetPlan {
         }
     }
 
-    /// What cannot be measured is found now, and not on a host.
+    /// Checks all shards now, so that an impossible one does not fail on a host.
     fn check_shards(&self) -> Result<(), ShardError> {
         let of = self.shards();
         match (&self.cut, &self.experiment) {

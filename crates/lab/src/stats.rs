@@ -28,14 +28,14 @@ pub const STEADY_ROUNDS: usize = 5;
 /// neighbour on a shared machine is steadier (0.5 %).
 const RESOLUTION: f64 = 0.005;
 
-/// How often somebody looks at values before the last of them is there.
+/// How often values are looked at before the last of them is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Once: how many there will be was said before.
+    /// Once, because their number was fixed beforehand.
     Once,
-    /// Always: they end when they say enough.
+    /// Always, because they end when they say enough.
     Always,
-    /// Always until now, and this is the last time: the time is spent that was given to them.
+    /// Always until now, and this is the last look, because the time given to them is spent.
     Last,
 }
 
@@ -168,8 +168,7 @@ pub fn smallest(ratio: Interval, floor: f64) -> Option<f64> {
     (ratio.n >= Verdict::FEWEST).then(|| arm.max(floor / (1.0 + floor)))
 }
 
-/// What an interval of paired rate ratios allows to say, at a [noise
-/// floor](noise_floor).
+/// The verdict that an interval of paired rate ratios supports, at a [noise floor](noise_floor).
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
     if ratio.n < Verdict::FEWEST {
         return Verdict::TooFew;

@@ -143,14 +143,14 @@ pub struct Sweep {
     /// Rates of the ciphers on such a core, by name or notation: all of them, so
     /// that every host finds the same.
     pub cpu: BTreeMap<String, CipherRate>,
-    /// What the driver that encrypts does.
+    /// The way in which the encrypting driver works.
     #[serde(default)]
     pub driver: Driver,
-    /// The only places that are looked at, by number; all of them when absent. A
-    /// shard has it, a specification has not.
+    /// The only places that are visited, by number; all of them when absent. Shards set it,
+    /// specifications do not.
     #[serde(skip)]
     pub only: Option<Vec<u32>>,
-    /// What the files of the aged drive are used for.
+    /// The workloads that use the files of the aged drive.
     #[serde(default = "random_access", rename = "workload")]
     pub workloads: Vec<Workload>,
 }
@@ -197,7 +197,7 @@ fn sectors_of_4096() -> Sizes {
     Sizes::One(4096)
 }
 
-/// What tells most about a drive that is busy with itself.
+/// The workloads that reveal most about a drive that is busy with itself.
 fn random_access() -> Vec<Workload> {
     let of = |name: &str, op, bytes| Workload {
         bytes: Some(bytes),
@@ -311,7 +311,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// What a plan of the same drives, ciphers and workloads would be.
+    /// An equivalent plan: the same drives, ciphers and workloads.
     pub fn plan(&self) -> Plan {
         Plan {
             name: self.name.clone(),

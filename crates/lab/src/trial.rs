@@ -42,7 +42,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
-/// What one repetition measured, over all its threads.
+/// The measurements of one repetition, over all its threads.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Seconds from the first submission to the last completion, of the slowest thread.
@@ -203,9 +203,9 @@ pub enum TrialError {
     /// The process that measures elsewhere has failed.
     #[error("{what}")]
     Agent {
-        /// What happened, in its words.
+        /// The failure, in the agent's words.
         what: String,
-        /// What to do, in its words.
+        /// The remedy, in the agent's words.
         remedy: String,
     },
 }
@@ -229,7 +229,7 @@ impl From<UnlockError> for TrialError {
 }
 
 impl TrialError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Interrupted => "Run it again to get the whole result.".to_owned(),

@@ -29,7 +29,7 @@ pub fn render(runs: &[Run]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a column has in a row; nothing where nobody measured it.
+/// The value of a column in a row; empty if it was not measured.
 fn value<'a>(column: &Column, row: Row<'a>) -> Cow<'a, str> {
     let known = match column.value {
         Value::Text(of) => of(row),

@@ -7,7 +7,7 @@ use lab::stats::Looks;
 /// An interval that is wider says nothing in per cent.
 const WIDE: f64 = 0.5;
 
-/// What stands for a value that nobody measured.
+/// The sign for a value that was not measured.
 pub(crate) const UNKNOWN: &str = "–";
 
 /// `value` with about three digits, thousands grouped; huge and tiny values
@@ -110,7 +110,7 @@ pub(crate) fn rate(trial: &Trial) -> (Interval, &'static str) {
     }
 }
 
-/// A value with its unit, `–` where it is no number.
+/// A value with its unit; `–` if the value is not a finite number.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     if value.is_finite() {
         format!("{} {unit}", number(value))
@@ -148,7 +148,7 @@ pub(crate) fn overhead(overhead: &Overhead) -> String {
     difference(overhead.ratio, overhead.verdict)
 }
 
-/// What a ratio of rates and its verdict say, in words.
+/// The ratio of two rates and its verdict, in words.
 pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     if !finite(ratio) {
         return UNKNOWN.to_owned();
@@ -234,7 +234,7 @@ pub(crate) fn finite(interval: Interval) -> bool {
     interval.median.is_finite() && interval.low.is_finite() && interval.high.is_finite()
 }
 
-/// What share of the driving threads' time went to the cipher; `None` when unknown.
+/// The share of the driving threads' time that the cipher took; `None` when unknown.
 pub(crate) fn crypto_share(trial: &Trial) -> Option<f64> {
     let total = trial.time_s.wall * f64::from(trial.threads.max(1));
     let crypto = trial.time_s.crypto?;
@@ -315,7 +315,7 @@ fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// What goes on behind a colon, as a sentence of its own.
+/// `text` with a capital letter, as a sentence of its own after a colon.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

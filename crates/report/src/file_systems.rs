@@ -290,7 +290,7 @@ const PARTS: [(&str, palette::Colour); 3] = [
     ("waiting", palette::GREY),
 ];
 
-/// What an operation took on every system, in its parts.
+/// The time that an operation took on every system, split into its parts.
 fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
     let bars = rows.iter().map(|trial| {
         let (name, value) = (system(trial), figure::duration_us(mean(trial) * 1e6));

@@ -70,8 +70,9 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
     groups
 }
 
-/// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare`, and
-/// what is not usual. A hundred seeds may be some of more.
+/// The settings that distinguish lives of one drive that are not compared: `80 % full, 7.4 %
+/// spare`, and any unusual setting. From a hundred seeds on it names the seeds, because these may
+/// be a part of more.
 pub(crate) fn setting(life: &Life) -> String {
     let percent = |share: f64| {
         let text = format!("{:.1}", share * 100.0);
@@ -115,7 +116,7 @@ impl<'a> Group<'a> {
         first.map(|row| row.trial)
     }
 
-    /// What the plain system differs from itself by.
+    /// The difference of the plain system from itself.
     pub(crate) fn floor(&self) -> Option<&'a Overhead> {
         self.again.as_ref()?.trial.overhead.as_ref()
     }
@@ -195,14 +196,14 @@ pub(crate) fn of_a_file_system(trial: &Trial) -> String {
     format!(", {}, {cold}", figure::bytes(trial.device.size))
 }
 
-/// What the set-ups of a run, or of several, are called, and its devices.
+/// The names of the set-ups of one run or several, and whether there are several devices.
 pub(crate) struct Names {
     setups: BTreeMap<Setup, String>,
     several_places: bool,
 }
 
 impl Names {
-    /// What a short name leaves equal among `trials` is told apart by notation, key, format,
+    /// Names the set-ups of `trials`. Equal short names are told apart by notation, key, format,
     /// sector size and options, as far as those differ.
     pub(crate) fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Self {
         let mut setups = BTreeMap::new();

@@ -138,7 +138,7 @@ fn list(runs: &[&RunSummary]) -> Markup {
     }
 }
 
-/// What happened and what to do about it, with an address where that is one.
+/// A page with a message and its remedy, which is a link if `address` is given.
 pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
     let body = html! {
         p {

@@ -83,7 +83,7 @@ fn row(trial: &Trial, life: &Life) -> Row {
     Row::of(trial, cells)
 }
 
-/// What blocked TRIM costs where it costs most, in a sentence.
+/// The largest cost of blocked TRIM, in a sentence.
 pub(crate) fn sentence(run: &Run) -> String {
     let places = places(run);
     let ratio = |place: &Place<'_>| {

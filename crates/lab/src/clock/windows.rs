@@ -1,4 +1,4 @@
-//! What Windows counts of a process.
+//! The CPU times that Windows counts for a process.
 
 use std::time::Duration;
 use windows_sys::Win32::Foundation::FILETIME;

@@ -1,5 +1,5 @@
-//! What files of a measurement contain: noise that follows from a seed, so
-//! that what comes back can be compared byte for byte.
+//! The content of the files of a measurement. It is noise derived from a seed, so a later read can
+//! be compared byte for byte.
 
 use super::Files;
 use rand_core::{Rng, SeedableRng};

@@ -14,11 +14,11 @@ pub struct Job {
     pub program: PathBuf,
     /// Whether the kernel ends with the job, and with it what cannot be taken down.
     pub in_lab: bool,
-    /// What is made on every system.
+    /// The file system that is made on every system.
     pub file_system: FileSystem,
     /// Bytes of the device; a multiple of 4096, and of `erase_bytes` for MTD.
     pub size: u64,
-    /// Where the bytes live.
+    /// The storage that holds the bytes.
     pub backing: Backing,
     /// Size of an MTD device's erase blocks, bytes.
     pub erase_bytes: u32,
@@ -50,11 +50,11 @@ pub enum Backing {
     Ram,
 }
 
-/// What encrypts between the file system and its storage.
+/// The layer that encrypts between the file system and its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encrypter {
-    /// Nothing does.
+    /// No layer encrypts.
     None,
     /// The kernel's device-mapper target.
     DmCrypt,
@@ -137,7 +137,7 @@ impl Subject {
         }
     }
 
-    /// What people tell it from others by: `dm-crypt aes-cbc-plain`.
+    /// The label that distinguishes it for people: `dm-crypt aes-cbc-plain`.
     pub fn label(&self) -> String {
         let mut label = self.encrypter.name().to_owned();
         for word in self.cipher.iter().map(String::as_str) {
@@ -189,7 +189,7 @@ impl DmOption {
         }
     }
 
-    /// What stands for it in a table line.
+    /// The word for the option in a table line.
     pub const fn in_table(self) -> &'static str {
         match self {
             Self::IntegrityHmacSha256 => "integrity:32:aead",

@@ -1,4 +1,4 @@
-//! What the kernel has, or can load.
+//! The parts that the kernel has, or can load.
 
 use super::FileSystemError;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Stdio;
 /// A part of the kernel that a measurement needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// For people.
+    /// The name of the part, for people.
     pub what: &'static str,
     /// The module that brings it.
     pub module: &'static str,

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Rounds of a plan, at most.
 const MOST_ROUNDS: u32 = 1000;
 
-/// What marks the systems of the lab kernel.
+/// The prefix of the systems of the lab kernel.
 const LAB: &str = "lab:";
 
 /// File systems × systems × ciphers × operations, repeated.
@@ -35,9 +35,9 @@ pub struct FileSystemPlan {
     /// Rounds until every cell is decided, instead of so many repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// What is made on every system.
+    /// The file systems that are made on every system.
     pub file_systems: Vec<FileSystem>,
-    /// Systems beside `none`, or `lab:none` where the lab kernel takes part.
+    /// Systems in addition to `none`, or to `lab:none` if the lab kernel takes part.
     pub systems: Vec<System>,
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
@@ -84,14 +84,14 @@ pub enum BackingKind {
     Ram,
 }
 
-/// What was there before an operation.
+/// The state of the cache before an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// Nothing.
+    /// The cache is empty.
     #[default]
     Cold,
-    /// What was used last.
+    /// The cache holds the data that was used last.
     Warm,
 }
 
@@ -363,7 +363,7 @@ impl FileSystemPlan {
     }
 }
 
-/// What encrypts in a system of this tier, and whether in the lab kernel.
+/// The encrypting layer of a system of this tier, and whether it is in the lab kernel.
 fn placed(system: &System) -> Option<(Encrypter, bool)> {
     let word = system.as_str();
     let (name, in_lab) = match word.strip_prefix(LAB) {
@@ -384,7 +384,7 @@ pub fn system_name(encrypter: Encrypter, in_lab: bool) -> String {
     format!("{}{}", if in_lab { LAB } else { "" }, encrypter.name())
 }
 
-/// What all jobs of a run have in common; the plan says the rest.
+/// The settings that all jobs of a run share. The plan determines the others.
 pub fn base_job(id: &str, program: &Path, scratch: &Path, seed: u64) -> Job {
     Job {
         id: id.to_owned(),

@@ -1,12 +1,12 @@
 //! [`run`]: a job from its first round to its last.
 //!
 //! Every round visits each system once, with all operations in the plan's
-//! order; odd rounds in reverse, and the first system again at the other end. A
-//! visit before them warms up the kernel and is not told of.
-//! An operation begins in a state of its own: an empty file system, or one with
-//! exactly its files, which is made anew where the one before left another.
-//! What is in a file system is compared with what was put there before it is
-//! given up.
+//! order. Odd rounds go in reverse, and each round visits the first system
+//! again at its other end. An unreported visit before the rounds warms up the
+//! kernel. Each operation begins with an empty file system or with one that
+//! holds exactly its files. The file system is made again if the previous
+//! operation left a different one. Its content is compared with the written
+//! data before it is given up.
 
 mod visit;
 
@@ -159,18 +159,18 @@ struct Cell<'a> {
     image: Option<Image>,
     kept: Option<Attached>,
     engine: Option<Engine>,
-    /// What the engine encrypts by, once that is known.
+    /// The backend with which the engine encrypts, once that is known.
     backend: Option<EngineBackend>,
 }
 
-/// What all visits share.
+/// The data that all visits share.
 struct Context<'a> {
     job: &'a Job,
     stop: &'a AtomicBool,
     noise: Noise,
-    /// Where a tree is put that a file system is made of.
+    /// The directory with the tree from which a file system is made.
     tree: PathBuf,
-    /// Where file systems are kept that were made of trees, each in a file.
+    /// The directory that keeps file systems made from trees, each in a file.
     made: PathBuf,
     /// Where the file system is mounted.
     mounted: PathBuf,
@@ -241,7 +241,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What the program that makes a file system says of itself.
+/// The version that the program that makes a file system reports.
 fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
     let program = file_system.maker();
     let output = block::program::command(program)

@@ -103,23 +103,23 @@ pub(super) struct Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// What a device-mapper device of the road is called.
+    /// The name of one of the stack's device-mapper devices.
     pub(super) fn name(&self, what: &str) -> String {
         format!("cryptmark-{}-{}-{what}", self.job.id, self.place)
     }
 }
 
-/// A road that stands.
+/// A stack that is set up.
 pub(super) struct Attached {
-    /// What `mkfs` gets.
+    /// The device that `mkfs` gets.
     pub device: PathBuf,
-    /// What `mount` gets.
+    /// The source that `mount` gets.
     pub source: PathBuf,
     /// Bytes of the device.
     pub size: u64,
     /// Counts the time that encryption takes.
     pub timer: CryptoTimer,
-    /// What the engine encrypts by, where it does.
+    /// The engine's backend, if the engine encrypts.
     pub backend: Option<EngineBackend>,
     /// In the order in which they were made.
     layers: Vec<Layer>,
@@ -129,7 +129,7 @@ pub(super) struct Attached {
     permanent: bool,
 }
 
-/// One part of a road.
+/// One layer of a stack.
 enum Layer {
     /// The engine's server, which is [`Attached::timer`]: it outlives the road.
     Engine,
@@ -347,7 +347,7 @@ impl Drop for Attached {
     }
 }
 
-/// What cryptoloop calls a cipher; nothing where it has no such IVs.
+/// The name of a cipher in cryptoloop; `None` if cryptoloop has no such mode or IVs.
 fn cryptoloop_cipher(notation: &str) -> Option<&str> {
     let cipher = notation.strip_suffix("-plain")?;
     (cipher.ends_with("-cbc") || cipher.ends_with("-ecb")).then_some(cipher)
@@ -386,11 +386,12 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
 
 /// Counts the time that encryption takes.
 pub(super) enum CryptoTimer {
-    /// Nobody does.
+    /// The time is not counted.
     None,
-    /// The lab kernel, in a file, in so many ticks a second.
+    /// The lab kernel counts it in a file, in ticks; the second value is the number of ticks per
+    /// second.
     Kernel(PathBuf, f64),
-    /// The engine's server.
+    /// The engine's server counts it.
     Engine(Box<Engine>),
 }
 
@@ -403,7 +404,8 @@ impl CryptoTimer {
         }
     }
 
-    /// Readings of now. Only a server has CPU time that nobody else counts.
+    /// The current readings. Only a server's readings include CPU time, which no other counter
+    /// covers.
     pub(super) fn read(&mut self) -> EngineTimes {
         match self {
             Self::None => EngineTimes::default(),

@@ -1,4 +1,4 @@
-//! What CrystalDiskMark and KDiskMark copy and save as text:
+//! Reads the text that CrystalDiskMark and KDiskMark copy and save:
 //! `SEQ    1MiB (Q=  8, T= 1):   562.430 MB/s [    536.4 IOPS] < 14895.06 us>`.
 
 use super::{ImportError, Measurement, Results, Work, device};

@@ -55,7 +55,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unknown => {

@@ -1,4 +1,4 @@
-//! What `fio --output-format=json` writes, from version 3 on.
+//! Reads the output of `fio --output-format=json`, from version 3 on.
 
 use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
@@ -20,10 +20,10 @@ pub(super) struct Output {
     jobs: Vec<Job>,
 }
 
-/// What fio calls the sum of all machines.
+/// Fio's name for the sum over all machines.
 const ALL: &str = "All clients";
 
-/// Engines that have one request in flight, whatever the depth is said to be.
+/// Engines that keep one request in flight, whatever queue depth the job states.
 const ONE_AT_A_TIME: [&str; 7] = [
     "sync",
     "psync",

@@ -1,8 +1,8 @@
-//! Results of other programs as runs to compare with: fio, hyperfine,
-//! CrystalDiskMark, KDiskMark, DiskSpd and `cryptsetup benchmark`; and runs of this
-//! program that were measured elsewhere.
+//! Imports results of other programs as runs to compare with, and runs of this program that were
+//! measured elsewhere. The other programs are fio, hyperfine, CrystalDiskMark, KDiskMark, DiskSpd
+//! and `cryptsetup benchmark`.
 //!
-//! What such a file does not say stays unknown: above all the machine.
+//! Facts that such a file does not state stay unknown, above all the machine.
 
 mod cryptsetup;
 mod diskmark;
@@ -26,25 +26,25 @@ use std::hash::{Hash, Hasher};
 pub enum Imported {
     /// Runs of this program.
     Runs(Vec<Run>),
-    /// What another program has measured.
+    /// Results that another program has measured.
     Results(Results),
 }
 
-/// What another program has measured, as its file says.
+/// Results that another program has measured, as its file states them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The program, as the plan of the run: `fio`, `crystaldiskmark`, …
     pub tool: &'static str,
-    /// Its version, where the file says it.
+    /// The program's version, if the file states it.
     pub version: Option<String>,
-    /// When it was run, RFC 3339, where the file says it.
+    /// The start of the run, RFC 3339, if the file states it.
     pub started: Option<String>,
-    /// What the file has beside measurements that are taken over.
+    /// The parts of the file that are not imported.
     pub left_out: Vec<&'static str>,
     measurements: Vec<Measurement>,
 }
 
-/// What was done.
+/// The measured work.
 #[derive(Clone, Debug, PartialEq)]
 struct Work {
     tier: Tier,
@@ -62,7 +62,7 @@ struct Work {
 // differ from itself.
 impl Eq for Work {}
 
-/// What is hashed is enough to tell the jobs of a file apart.
+/// Hashes only enough fields to tell the jobs of a file apart.
 impl Hash for Work {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.tier, &self.cipher, self.key_bits).hash(state);
@@ -71,7 +71,7 @@ impl Hash for Work {
     }
 }
 
-/// One repetition of it, or what a program makes of several.
+/// One repetition of the work, or another program's summary of several repetitions.
 #[derive(Clone, Debug, PartialEq)]
 struct Measurement {
     work: Work,

@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Lines that make prints for this configuration, for the progress.
 const COMPILED: u64 = 1150;
 
-/// What building needs beside apt, tar and a shell.
+/// The programs that building needs in addition to apt, tar and a shell.
 const TOOLS: &[Tool] = &[
     Tool {
         program: "dpkg-deb",
@@ -70,7 +70,8 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What nobody needs of the sources: most of them.
+/// The parts of the sources that the build does not need, which are most of
+/// them.
 const LEFT_OUT: &[&str] = &[
     "*/arch/alpha",
     "*/arch/arc",
@@ -114,7 +115,7 @@ pub enum Step {
     Lists,
     /// The source package, 120 MB.
     Download,
-    /// What is needed of it.
+    /// The needed parts of the source package are unpacked.
     Unpack,
     /// The patches.
     Patch,
@@ -235,7 +236,7 @@ fn sources() -> Result<Sources, KernelError> {
     }
 }
 
-/// Waits until nobody else builds.
+/// Waits until no other process builds.
 fn lock(
     cache: &Path,
     stop: &AtomicBool,

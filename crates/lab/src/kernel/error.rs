@@ -34,13 +34,13 @@ pub enum KernelError {
     /// Programs are missing.
     #[error("building the lab kernel needs {}", programs(.tools))]
     MissingTools {
-        /// What is missing, and what brings it.
+        /// The missing programs, and the packages that provide them.
         tools: Vec<Tool>,
     },
     /// No archive could be reached.
     #[error("cannot reach an archive of Debian: {said}")]
     Offline {
-        /// apt's last word.
+        /// The last line that apt wrote.
         said: String,
     },
     /// A step of building failed.
@@ -134,7 +134,7 @@ fn at(started: bool) -> &'static str {
 }
 
 impl KernelError {
-    /// What the user can do, as one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Machine => {

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, and what to do about it.
+//! The reasons why a plan is invalid, with their remedies.
 
 use crate::file_system::OperationError;
 use crate::published::repeats::RepeatsError;
@@ -10,13 +10,13 @@ use bytesize::ByteSize;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What is wrong with a plan.
+/// The reason why a plan is invalid.
 #[derive(Debug, Error)]
 pub enum PlanError {
     /// No shipped plan has this name and no file has this path.
     #[error("there is no plan {name:?}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// A shipped plan with a similar name.
         suggestion: Option<&'static str>,
@@ -29,7 +29,7 @@ pub enum PlanError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is no valid plan.
+    /// The file is not a valid plan.
     #[error("{name}, line {line}: {problem}")]
     Syntax {
         /// Plan or file name.
@@ -160,7 +160,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Unknown {

@@ -6,7 +6,7 @@ use crate::record::Device;
 use std::path::{Path, PathBuf};
 use sysinfo::{CpuRefreshKind, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
 
-/// What is known of the machine now.
+/// The current facts about the machine.
 pub(super) fn facts() -> Facts {
     let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
     let system = System::new_with_specifics(cpus);
@@ -148,7 +148,7 @@ pub fn blocks(_: &Path) -> Blocks {
     Blocks::default()
 }
 
-/// What is missing is what Linux has.
+/// The capabilities that this system lacks, all of which Linux has.
 pub fn capabilities() -> Vec<Capability> {
     vec![Capability {
         name: "Linux",

@@ -15,10 +15,10 @@ pub struct Claim<'a> {
     pub finding: Finding<'a>,
 }
 
-/// What recomputing a claim gives.
+/// The result of recomputing a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding<'a> {
-    /// It follows, as far as the printed digits tell.
+    /// The claim follows, as far as the printed digits tell.
     Follows,
     /// The printed figures give another percentage.
     DoesNotFollow {
@@ -26,12 +26,12 @@ pub enum Finding<'a> {
         better: &'a Row,
         /// The figure of the system that it is compared with.
         than: &'a Row,
-        /// What the two give, per cent.
+        /// The percentage that the two figures give.
         gives: f64,
     },
-    /// Elsewhere the document claims another number for the same.
+    /// The document claims another number for the same quantity elsewhere.
     Contradicted {
-        /// That other claim.
+        /// The other claim.
         by: &'a Row,
     },
     /// The document does not print the figures.

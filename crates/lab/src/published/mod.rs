@@ -1,8 +1,9 @@
-//! What documents print about encrypted storage, as rows: those that ship with
-//! the program (`plans/published`), and files of the same shape.
+//! The figures that documents print about encrypted storage, as rows. Some ship
+//! with the program (`plans/published`), others are files of the same shape.
 //!
-//! [`repeats`] says which of our cells repeats which row, [`claims`] whether a
-//! document's percentages follow from its own figures. Pure functions.
+//! [`repeats`] tells which of our cells repeats which row. [`claims`] tells
+//! whether a document's percentages follow from its own figures. Both are pure
+//! functions.
 
 pub mod claims;
 pub mod repeats;
@@ -170,7 +171,7 @@ pub enum TableError {
 }
 
 impl TableError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Column(_) | Self::Empty => format!(
@@ -237,11 +238,11 @@ pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
     }
 }
 
-/// A number as somebody printed it.
+/// A number as a document prints it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Printed {
     value: f64,
-    /// One in its last digit.
+    /// The value of one unit in the last printed digit.
     last_digit: f64,
 }
 

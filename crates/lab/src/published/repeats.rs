@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// What a plan says of the document that it repeats.
+/// The part of a plan about the document that it repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeats {
-    /// Whose figures stand beside ours.
+    /// The document whose figures are shown next to ours.
     pub document: Document,
-    /// How the setting here differs from the document's, a sentence or two.
+    /// The differences between this setting and the document's, in a sentence
+    /// or two.
     pub differs: String,
     /// The document's word for the cipher that the others are divided by.
     pub base: String,
@@ -21,10 +22,10 @@ pub struct Repeats {
     pub format: Option<String>,
     /// The document's words for systems, and ours.
     pub systems: BTreeMap<String, String>,
-    /// The document's words for ciphers, and ours; an empty word is that of rows
-    /// that name none.
+    /// The document's words for ciphers, and ours. The empty word stands for
+    /// rows that name no cipher.
     pub ciphers: BTreeMap<String, String>,
-    /// What was repeated.
+    /// The figures that were repeated.
     pub figures: Vec<Repeated>,
 }
 
@@ -37,7 +38,7 @@ pub struct Repeated {
     /// The file system that it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<String>,
-    /// What the document's numbers are.
+    /// The quantity that the document's numbers measure.
     pub measure: Measure,
     /// Rows of the document.
     pub rows: Vec<u32>,
@@ -47,9 +48,9 @@ pub struct Repeated {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoredBy {
-    /// What it is called.
+    /// The name of the score.
     pub name: String,
-    /// Where its formula comes from.
+    /// The source of its formula.
     pub source: String,
     /// Points for each MB/s, by workload.
     pub weights: BTreeMap<String, f64>,
@@ -97,7 +98,7 @@ pub enum RepeatsError {
 }
 
 impl RepeatsError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Workload(_) => "Name a workload or an operation of the plan.".into(),
@@ -195,13 +196,13 @@ impl Beside {
         marks.iter().map(mark).collect()
     }
 
-    /// What a run's record says of the document.
+    /// The document's entry for the record of a run.
     pub fn paper(&self) -> Option<Paper> {
         self.paper.clone()
     }
 
-    /// Puts the published figures beside `trial`, unless it is a second
-    /// measurement of the same.
+    /// Adds the published figures to `trial`, unless it is a second measurement
+    /// of the same cell.
     pub fn fill(&self, trial: &mut Trial) {
         let against = trial.overhead.as_ref().map(|overhead| &overhead.against);
         if against == Some(&trial.system) {

@@ -87,7 +87,7 @@ pub struct Trial {
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
     pub published: Vec<Published>,
-    /// What only trials of its kind have.
+    /// The detail that only trials of its kind have.
     #[serde(flatten)]
     pub detail: Detail,
 }
@@ -194,14 +194,14 @@ pub struct Overhead {
     pub against: String,
     /// This rate ÷ the other's, pair by pair: below 1 is slower.
     pub ratio: Interval,
-    /// What the interval allows to say.
+    /// The verdict that the interval supports.
     pub verdict: Verdict,
-    /// The smallest loss of the rate that would have been told from none, as a share.
+    /// The smallest loss of the rate that could have been detected, as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<f64>,
 }
 
-/// What an interval of paired ratios allows to say.
+/// The verdict that an interval of paired ratios supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The rate is lower, beyond the noise floor.
@@ -210,7 +210,7 @@ pub enum Verdict {
     /// The rate is higher, beyond the noise floor.
     #[serde(rename = "faster")]
     Faster,
-    /// The difference is not larger than what the same target shows against itself.
+    /// The difference is not larger than that of the same target against itself.
     #[serde(rename = "not distinguishable")]
     NotDistinguishable,
     /// Fewer than [`FEWEST`](Self::FEWEST) pairs, of which nothing can be said.
@@ -234,7 +234,7 @@ fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Overhead>, D::Err
     Ok(overhead)
 }
 
-/// What most of a trial's time went to.
+/// The activity that took most of a trial's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
@@ -297,8 +297,8 @@ pub enum Measure {
     Crypto,
     /// System time of an operation.
     Sys,
-    /// What encryption takes from the plain rate, per cent.
+    /// Loss of the plain rate through encryption, per cent.
     Loss,
-    /// What encryption adds to the plain time, per cent.
+    /// Increase of the plain time through encryption, per cent.
     Slowdown,
 }

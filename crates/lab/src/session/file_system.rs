@@ -44,15 +44,15 @@ const TICK: Duration = Duration::from_millis(20);
 pub type Boot<'a> =
     dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
 
-/// What a run needs beside its plan.
+/// The inputs that a run needs in addition to its plan.
 pub struct Surroundings<'a> {
     /// This program.
     pub program: &'a Path,
-    /// Where the bytes are to live.
+    /// The storage that is to hold the bytes.
     pub at: Backing,
-    /// The path that the user gave for that.
+    /// The path that the user gave for that storage.
     pub named: &'a Path,
-    /// How an agent is run in the lab kernel; or why it cannot be.
+    /// The function that runs an agent in the lab kernel, or the reason why there is none.
     pub lab: Result<&'a Boot<'a>, String>,
 }
 
@@ -72,21 +72,21 @@ impl Drop for Raise {
     }
 }
 
-/// What runs a job, as it is heard.
+/// A running job, and the events that it has sent.
 struct Agent {
     job: Job,
-    /// Watched while lab kernels run on it.
+    /// The speed of its core, recorded while lab kernels run on it.
     core: Option<Rc<Pace>>,
-    /// Processors that could work for it at a time.
+    /// The maximum number of processors that work for the job at a time.
     cores: u32,
-    /// Whether it is to end.
+    /// Whether the agent is to end.
     halt: Arc<AtomicBool>,
-    /// Whether it has ended.
+    /// Whether the agent has ended.
     gone: Arc<AtomicBool>,
     heard: RefCell<Heard>,
 }
 
-/// What an agent has told.
+/// The data that an agent has sent.
 #[derive(Default)]
 struct Heard {
     told: Option<Told>,
@@ -111,7 +111,7 @@ struct OnStack {
 }
 
 impl Agent {
-    /// What it tells next; nothing once it has ended.
+    /// The next event of the agent; `None` once the agent has ended.
     fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, FileSystemError> {
         loop {
             let mut heard = self.heard.borrow_mut();
@@ -166,7 +166,7 @@ impl Agent {
         Ok(false)
     }
 
-    /// What the next operation took, which is `asked`: cell, operation and round.
+    /// The sample of the next operation, which must be `asked`: cell, operation and round.
     fn sample(&self, asked: (usize, usize, u32), stop: &AtomicBool) -> Result<Sample, TrialError> {
         let unheard = |error: FileSystemError| TrialError::Agent {
             what: error.to_string(),
@@ -596,7 +596,7 @@ fn device(job: &Job, named: &Path) -> Device {
     }
 }
 
-/// What the paces of `trials` mean to who reads them.
+/// A note for readers on the relative core speeds of `trials`.
 fn paced(trials: &[Trial]) -> Option<String> {
     let mut paces: Vec<f64> = trials
         .iter()
@@ -614,12 +614,12 @@ fn paced(trials: &[Trial]) -> Option<String> {
     ))
 }
 
-/// What directories of runs begin with, followed by the process that made them.
+/// The prefix of the names of runs' directories, followed by the id of the process that made them.
 const FOLDER: &str = "cryptmark-fs-";
 
-/// Removes what this user's runs have left below `temporary` that were killed together
-/// with their agents. Others may put there what they like: links are not followed, and
-/// folders of others are left alone.
+/// Removes the directories below `temporary` that this user's killed runs have left, if their
+/// agents were killed, too. Other users can create anything there, so links are not followed and
+/// folders of other users are left alone.
 fn tidy(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -24,12 +24,14 @@ pub trait Observer {
     /// A cell is about to be visited.
     fn visiting(&mut self, visit: &Visit<'_>);
 
-    /// Rounds of some workloads are complete: `run` holds everything measured
-    /// so far, `changed` the places in `run.trials` that are new or different.
-    /// Called every few seconds and at the end, also of an interrupted session.
+    /// Called when rounds of some workloads are complete. `run` holds
+    /// everything measured so far, and `changed` the places in `run.trials`
+    /// that are new or different. The call comes every few seconds and at the
+    /// end, also of an interrupted session.
     ///
     /// # Errors
-    /// Whatever kept it from storing them; the session ends.
+    /// The error that kept the observer from storing the run. It ends the
+    /// session.
     fn keep(
         &mut self,
         run: &Run,
@@ -37,7 +39,7 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// Nobody watches, and nothing is kept.
+/// An observer that ignores visits and stores nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 

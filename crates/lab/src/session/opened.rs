@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// The cells of a plan, in its order; the last of each place is its first again.
 pub(super) struct Opened {
     pub(super) cells: Vec<Cell>,
-    /// What was asked for and is not there, with what would bring it.
+    /// The requested systems that are absent, with the means to get each.
     pub(super) absent: Vec<String>,
-    /// What a user should know about the ciphers of volumes.
+    /// Warnings for the user about the ciphers of volumes.
     pub(super) warnings: Vec<String>,
 }
 

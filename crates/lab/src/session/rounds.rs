@@ -15,16 +15,17 @@ use std::sync::atomic::AtomicBool;
 const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
 const PRECONDITION_DEPTH: u32 = 8;
 
-/// What is measured together, in rounds.
+/// The workloads that are measured together, in rounds.
 pub(super) struct Stage<'a> {
     /// Places of workloads in the plan.
     pub(super) workloads: Vec<usize>,
-    /// The only place that is visited, where each has its time; all workloads one after the
-    /// other.
+    /// The only place that is visited, if each place has its own time. All its workloads then
+    /// follow each other.
     pub(super) place: Option<usize>,
     /// The test that begins with a prepared device and ends when that is steady.
     pub(super) test: Option<&'a SteadyTest>,
-    /// The clock at its begin and at the latest end, where it ends when all is decided.
+    /// Clock readings at its beginning and at its latest end, if the stage ends when all cells are
+    /// decided.
     pub(super) time: Option<Range<u64>>,
 }
 
@@ -103,8 +104,8 @@ impl<'a> Session<'a> {
         Ok(done)
     }
 
-    /// Who is visited in a round: the cells of each workload in turns, or all that is asked of
-    /// each cell of a place.
+    /// The visits of a round: the cells of each workload in turn, or all workloads of each cell of
+    /// a place.
     pub(super) fn turns(&self, stage: &Stage<'_>, round: u32) -> Vec<Vec<(usize, usize)>> {
         let of = |index: usize| {
             self.in_turns(index, round)

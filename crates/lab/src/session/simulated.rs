@@ -62,7 +62,7 @@ impl Ciphers {
         })
     }
 
-    /// What a user should know about them.
+    /// Warnings for the user about the ciphers.
     pub(super) fn warnings(&self) -> Vec<String> {
         let cores = match self.cores.get() {
             1 => "one core".to_owned(),
@@ -132,7 +132,8 @@ impl Ciphers {
         self.ciphers.iter()
     }
 
-    /// What a record says of a drive behind a cipher, or not encrypted.
+    /// The record fields that identify a drive behind a cipher, or an
+    /// unencrypted drive.
     pub(super) fn identity(
         &self,
         system: &System,

@@ -51,28 +51,27 @@ pub(super) trait Subject {
     /// One repetition.
     fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError>;
 
-    /// What it calls a workload, for who watches.
+    /// The subject's name for a workload, for progress output.
     fn calls(&self, workload: &Workload) -> String {
         workload.name.clone()
     }
 
-    /// Whether all workloads follow each other in one visit, and share its luck.
+    /// Whether all workloads follow each other in one visit, and so share its conditions.
     fn is_visited_whole(&self) -> bool {
         false
     }
 
-    /// What it knows of a workload by now, where that is more than its visits have told.
+    /// The subject's samples of a workload, if it knows more than its visits have returned.
     fn samples(&self, _: &Workload, _: Looks) -> Option<Samples> {
         None
     }
 
-    /// Whether the first visit is one that nobody counts, after which caches, clocks and page
-    /// tables are ready.
+    /// Whether the first visit is not counted. It makes caches, clocks and page tables ready.
     fn warms_up(&self) -> bool {
         false
     }
 
-    /// The same once more, if it is one of those of which the first is measured twice.
+    /// A second instance, if the first subject of its kind is measured twice.
     fn again(&self) -> Option<Box<dyn Subject>> {
         None
     }

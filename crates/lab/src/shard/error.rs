@@ -4,18 +4,18 @@ use super::{MOST, ShardNumber};
 use crate::plan::PlanError;
 use thiserror::Error;
 
-/// What is wrong with an experiment in shards.
+/// The reason why a sharded experiment is invalid.
 #[derive(Debug, Error)]
 pub enum ShardError {
-    /// The words are not a number of shards.
+    /// The text is not a shard number.
     #[error("{0:?} isn't a shard")]
     Number(String),
     /// No shard has this number.
     #[error("there is no shard {number}: the experiment has {of}")]
     OutOfRange {
-        /// What was asked for.
+        /// The requested shard.
         number: ShardNumber,
-        /// How many there are.
+        /// The number of shards.
         of: u32,
     },
     /// Its plan has a fault.
@@ -57,7 +57,7 @@ pub enum ShardError {
 }
 
 impl ShardError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Number(_) => "Write the number of the shard and the number of all shards: \

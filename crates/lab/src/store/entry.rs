@@ -58,10 +58,10 @@ enum Line<'a> {
     },
 }
 
-/// What stands in a run file.
+/// The content of a run file.
 #[derive(Default)]
 pub(super) struct Lines<'a> {
-    /// The last word on the run as a whole, as JSON.
+    /// The latest header of the run, as JSON.
     pub(super) header: Option<&'a str>,
     /// Records by position.
     pub(super) trials: BTreeMap<u32, &'a str>,
@@ -69,7 +69,7 @@ pub(super) struct Lines<'a> {
     pub(super) is_cut: bool,
 }
 
-/// Why a line cannot be read, and the position of the trial that it would be.
+/// The reason why a line cannot be read, and the position of the trial that it would hold.
 pub(super) type Unreadable = (Option<u32>, serde_json::Error);
 
 /// Trials of a run as JSON, with their positions.

@@ -1,4 +1,4 @@
-//! What can go wrong with a store, and what the user can do about it.
+//! The errors of a store, and their remedies.
 
 use super::Location;
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Nobody said where the store is, and the user has no home directory.
+    /// No location of the store was given, and the user has no home directory.
     #[error("there is no home directory in which to store runs")]
     NoDataDirectory {
         /// Why no home directory was found.
@@ -44,7 +44,7 @@ pub enum StoreError {
         /// The file, left as it is.
         path: PathBuf,
     },
-    /// The file is no store of an earlier version.
+    /// The file is not a store of an earlier version.
     #[error("{} is not a store of an earlier version", path.display())]
     NotEarlier {
         /// The file, left as it is.
@@ -169,7 +169,7 @@ pub enum StoreError {
     Database {
         /// The database.
         location: Location,
-        /// What the database engine said.
+        /// The database engine's error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// A stored record is not what this program writes.
@@ -266,7 +266,7 @@ fn some(ids: &[String]) -> String {
 }
 
 impl StoreError {
-    /// What the user can do about it: one line.
+    /// The remedy, as one line for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::NoDataDirectory { .. } => {

@@ -32,10 +32,10 @@ use std::time::{Duration, Instant};
 /// Version of the folder's layout.
 const VERSION: i64 = 1;
 
-/// What the file `version` begins with.
+/// The text at the start of the file `version`.
 const MARK: &str = "cryptmark runs ";
 
-/// How long to wait for other processes: longer than any change takes on a slow disk that
+/// Maximum time to wait for other processes. It is longer than any change takes on a slow disk that
 /// is being measured.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -580,7 +580,7 @@ pub(super) fn file_name(of: &str, extension: &str) -> String {
     format!("{name}.{extension}")
 }
 
-/// What a file is the name of.
+/// The decoded name of a file: the inverse of `file_name`.
 pub(super) fn named(file: &str, extension: &str) -> Option<String> {
     let mut rest = file.strip_suffix(extension)?.strip_suffix('.')?.as_bytes();
     let mut of = Vec::with_capacity(rest.len());

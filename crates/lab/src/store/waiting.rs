@@ -15,23 +15,23 @@ pub struct Spool {
     pub limit: u64,
 }
 
-/// What became of the runs that waited.
+/// The outcome of handing over the waiting runs.
 #[derive(Debug, Default)]
 pub struct HandedOver {
     /// Runs that are stored now.
     pub stored: usize,
-    /// Runs that were dropped: another run is the shard that they were begun for.
+    /// Runs that were dropped, because another run is stored for their shard.
     pub superseded: usize,
-    /// Runs that the store refuses, or that cannot be read: why, and the file that
-    /// has them now.
+    /// Runs that the store refuses or that cannot be read, with the reason and the file that holds
+    /// them now.
     pub refused: Vec<(StoreError, PathBuf)>,
 }
 
 impl Store {
-    /// Opens the store at `location` for somebody who measures: runs for a PostgreSQL server
-    /// are files in `spool` until it has taken them.
+    /// Opens the store at `location` for a process that measures. Runs for a PostgreSQL server are
+    /// files in `spool` until the server has taken them.
     ///
-    /// Fails as [`Store::open`] does, but not where the server is away.
+    /// Fails as [`Store::open`] does, except that an unavailable server is not an error.
     pub fn open_to_write(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         if let Location::Postgres(url) = location {

@@ -21,12 +21,11 @@ const LINE: usize = 4096;
 /// Devices that this process has made, which no two are to be named alike.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// What a table of dm-crypt says of all of `below`, from sector 0 on
-/// (Documentation/admin-guide/device-mapper/dm-crypt.rst); `cipher` in its
-/// notation.
+/// The dm-crypt table line for all of `below`, from sector 0 on
+/// (Documentation/admin-guide/device-mapper/dm-crypt.rst). `cipher` is in dm-crypt's notation.
 ///
 /// # Errors
-/// [`io::Error`] only if memory does not take it.
+/// [`io::Error`] only if memory cannot hold the line.
 pub(crate) fn table_line(
     cipher: &str,
     key: &VolumeKey,

@@ -4,7 +4,7 @@ use super::{Backend, TargetError, sharing};
 use cipher::{CipherError, CipherSpec, SectorSize, Sharing};
 use thiserror::Error;
 
-/// What a target encrypts with.
+/// The cipher of a target, with its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Encryption {
     /// Cipher, mode and IV generator.
@@ -37,7 +37,7 @@ pub enum EncryptionError {
 }
 
 impl EncryptionError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),
@@ -131,7 +131,7 @@ impl Encryption {
         Some((sharing.cores, 2 * sharing.part as u64))
     }
 
-    /// What came of sharing among `cores`, for a user who asked for several.
+    /// The outcome of sharing requests among `cores`, for a user who asked for several cores.
     pub fn tell_sharing(&self, cores: u32) -> Option<String> {
         let Self {
             spec, sector_size, ..

@@ -27,16 +27,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 use volume::{CryptDevice, Mapping, VolumeError};
 
-/// What the file is called.
+/// The name of the served file.
 const FILE: &str = "volume";
 
 /// The hidden subcommand that serves.
 pub const SUBCOMMAND: &str = "engine-file";
 
-/// Cores that are worth encrypting on for one file.
+/// The maximum number of cores that are worth encrypting on for one file.
 const MOST_THREADS: usize = 16;
 
-/// Why the engine does not serve.
+/// The reason why the engine does not serve.
 #[derive(Debug, Error)]
 pub enum EngineFileError {
     /// The server could not be started, or spoken to.
@@ -48,7 +48,7 @@ pub enum EngineFileError {
         /// Its reason.
         said: String,
     },
-    /// What it was asked for cannot be read.
+    /// The request to the server cannot be parsed.
     #[error("the engine's server received an unknown request")]
     Request(#[from] serde_json::Error),
     /// The cipher.
@@ -66,7 +66,7 @@ pub enum EngineFileError {
 }
 
 impl EngineFileError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Server(_) | Self::Request(_) => {
@@ -123,7 +123,7 @@ impl VolumeKey {
     }
 }
 
-/// What a server is asked for; the key follows on a line of its own.
+/// A request to a server. The key follows on a line of its own.
 #[derive(Debug, Serialize, Deserialize)]
 struct Wanted {
     backing: PathBuf,
@@ -132,12 +132,12 @@ struct Wanted {
     sector_bytes: u32,
 }
 
-/// What a server says when the file is there.
+/// The server's report that the file is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineBackend {
-    /// What it encrypts by, `vaes512`.
+    /// The backend with which the server encrypts, such as `vaes512`.
     pub backend: String,
-    /// Whether that is constant-time.
+    /// Whether the backend is constant-time.
     pub constant_time: bool,
 }
 
@@ -150,7 +150,7 @@ pub struct EngineTimes {
     pub user: Option<f64>,
     /// System CPU time.
     pub sys: Option<f64>,
-    /// What it was asked to read and to write.
+    /// Bytes and requests that the server was asked to read and to write.
     pub moved: Option<Moved>,
 }
 
@@ -226,7 +226,7 @@ impl EngineClient {
         Ok(client)
     }
 
-    /// What it encrypts by; nothing before it serves.
+    /// The backend with which the server encrypts; `None` before it serves.
     pub fn backend(&self) -> Option<&EngineBackend> {
         self.backend.as_ref()
     }
@@ -236,7 +236,7 @@ impl EngineClient {
         self.directory.join(FILE)
     }
 
-    /// Its times so far; nothing where it has ended.
+    /// The server's times so far; `None` if it has ended.
     pub fn times(&mut self) -> Option<EngineTimes> {
         self.say(|ask| writeln!(ask, "times")).ok()?;
         serde_json::from_str(&self.hear().ok()?).ok()
@@ -300,7 +300,7 @@ pub fn serve() -> Result<(), EngineFileError> {
     Ok(())
 }
 
-/// What `volume` was asked for since it is there.
+/// The bytes and requests that `volume` was asked for since it was opened.
 fn moved(volume: &Volume) -> Moved {
     let (read, written) = (
         volume.of(OperationKind::Read),
@@ -438,7 +438,7 @@ impl<D: BlockDevice> BlockDevice for Metered<D> {
 struct MeteredQueue<'a> {
     below: Box<dyn Queue + 'a>,
     meter: Rc<Meter>,
-    /// What the counter has of the meter.
+    /// The part of the meter's time that is already in the counter, in the meter's unit.
     told: u64,
     crypto: &'a AtomicU64,
 }

@@ -24,13 +24,13 @@ use thiserror::Error;
 const SOURCE: &str = include_str!("java/CryptBench.java");
 const CLASS: &str = "CryptBench";
 
-/// What brings a Java that can compile one file.
+/// The package that provides a Java that can compile one file.
 const PACKAGE: &str = match cfg!(target_os = "linux") {
     true => "Debian: openjdk-17-jdk-headless",
     false => "a JDK, by JAVA_HOME or PATH",
 };
 
-/// Seeds of the buffers and of key and IV; any will do that are not zero.
+/// Seeds of the buffers and of key and IV; any values other than zero will do.
 const DATA_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const KEY_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
@@ -53,7 +53,7 @@ impl Direction {
     }
 }
 
-/// What Java is asked to measure, in the kernel's words.
+/// The measurement that Java is asked for, in the kernel's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JavaRequest<'a> {
     /// `aes`, `blowfish`, `des` or `des3_ede`.
@@ -134,7 +134,7 @@ pub enum JavaError {
 }
 
 impl JavaError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoCipher { .. } => {

@@ -84,7 +84,7 @@ pub enum ServedError {
 }
 
 impl ServedError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { package, .. } => format!("Install {package}."),
@@ -389,7 +389,7 @@ impl Drop for Own {
     }
 }
 
-/// Our file; it ends when nobody has it open.
+/// Our file. Its server ends when no process has the file open.
 struct OwnFile(FuseMount);
 
 impl Drop for OwnFile {

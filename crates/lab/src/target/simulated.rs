@@ -20,7 +20,7 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// What the names of simulated drives begin with.
+/// The prefix of the names of simulated drives.
 pub const DRIVE: &str = "drive:";
 
 /// Why a drive cannot be simulated.
@@ -53,10 +53,10 @@ pub enum SimulatedError {
         /// Bytes that do.
         least: ByteSize,
     },
-    /// What the name stands for is no drive, or too small a one.
+    /// The name does not stand for a possible drive, or the drive is too small.
     #[error("{name}: {source}")]
     Impossible {
-        /// What was given.
+        /// The given name.
         name: String,
         /// Why.
         source: DriveError,
@@ -67,7 +67,7 @@ pub enum SimulatedError {
 }
 
 impl SimulatedError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Read { .. } => {
@@ -219,7 +219,7 @@ impl Simulated {
         Ok(simulated)
     }
 
-    /// What a record says of it.
+    /// The drive's description for a record.
     pub fn description(&self) -> Device {
         description(&self.name, self.size)
     }
@@ -253,7 +253,7 @@ pub fn processor(
     Ok(Processor::new(driver, cores, mb_s)?)
 }
 
-/// What a record says of `size` bytes of the drive `name`.
+/// The description for a record of `size` bytes of the drive `name`.
 pub fn description(name: &str, size: u64) -> Device {
     Device {
         kind: "simulated".to_owned(),
@@ -313,7 +313,7 @@ impl From<CipherRate> for String {
     }
 }
 
-/// A word that is no rate.
+/// A word that is not a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0} is not a rate; write it like 145MB/s")]
 pub struct NoRate(String);

@@ -21,9 +21,9 @@ pub struct Storage {
     pub device: Arc<dyn BlockDevice>,
     /// Where another program reaches it.
     pub reach: Option<Reach>,
-    /// What it is.
+    /// The description of the device for records.
     pub description: Device,
-    /// What the reader of the figures should know about it.
+    /// Warnings for readers of the figures.
     pub warnings: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { .. } | Self::Kind { .. } => {
@@ -137,8 +137,8 @@ impl StorageError {
     }
 }
 
-/// Whether `path` is no path but the URI of an export of an NBD server, right or
-/// wrong: a scheme `nbd`, `nbds`, or one of both with a plus, and `//`.
+/// Whether `path` is the URI of an NBD export, valid or not, instead of a path. Such a URI has a
+/// scheme `nbd` or `nbds`, alone or followed by a plus, and `//`.
 pub fn names_export(path: &Path) -> bool {
     let scheme = path.to_str().and_then(|text| text.split_once("://"));
     scheme.is_some_and(|(scheme, _)| {

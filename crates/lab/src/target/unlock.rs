@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 use volume::{Argon2Variant, Hash, Kdf, KdfKind, Limits, Machine, VolumeError};
 
-/// What cryptsetup calibrates an unlock to (`--iter-time`), ms.
+/// The duration to which cryptsetup calibrates an unlock (`--iter-time`), ms.
 pub const ITER_TIME_MS: u32 = 2000;
 
 /// A key of `aes-xts-plain64` with 512 bits, what all three create by default.
@@ -33,7 +33,7 @@ pub enum UnlockError {
 }
 
 impl UnlockError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Volume(error) => error.remedy(),
@@ -54,11 +54,11 @@ pub struct Recipe {
     unlock_bytes: usize,
 }
 
-/// What decides the costs.
+/// The way in which the costs are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cost {
     Fixed(Kdf),
-    /// What takes so long here as is asked for.
+    /// Costs that are calibrated to take the requested time on this machine.
     Calibrated(KdfKind),
 }
 
@@ -135,7 +135,7 @@ pub const RECIPES: &[Recipe] = &[
     ),
 ];
 
-/// What `cryptsetup benchmark` derives, by its names: keys of 256 bits.
+/// The derivations that `cryptsetup benchmark` runs, by its names, with keys of 256 bits.
 pub const BENCHMARK: &[Recipe] = &[
     pbkdf2("pbkdf2-sha1", Hash::Sha1),
     pbkdf2("pbkdf2-sha256", Hash::Sha256),
@@ -245,19 +245,19 @@ fn derive(kdf: Kdf, bytes: usize, nth: u64) -> Result<(), UnlockError> {
 /// A format's derivation with its costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unlock {
-    /// What it was made of.
+    /// The recipe that it was made from.
     pub recipe: Recipe,
     kdf: Kdf,
-    /// What was asked for where it calibrates, ms.
+    /// The requested duration if the costs are calibrated, ms.
     iter_time: u32,
 }
 
-/// What is done with a derivation.
+/// The purpose of a derivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The owner opens the volume, alone on the machine.
     Unlock,
-    /// Somebody tries passphrases, on all cores at once.
+    /// An attacker tries passphrases, on all cores at once.
     Guess,
 }
 

@@ -124,7 +124,7 @@ fn warm_up(cipher: &Bare, encrypts: bool, data: &mut Data) {
     }
 }
 
-/// What one thread works on.
+/// The data that one thread works on.
 struct Data {
     buffer: AlignedBuffer,
     /// Where the first request begins in the buffer.
@@ -154,7 +154,7 @@ impl Data {
     }
 }
 
-/// What one thread measured; time in ticks.
+/// The measurements of one thread; times are in ticks.
 struct Measured {
     wall: u64,
     requests: u64,

@@ -1,10 +1,10 @@
 //! [`Full`]: the time in which a queue was full.
 //!
-//! A slice is so short that filling and emptying its queue would tell. And devices answer in
-//! bursts, often all requests that are in flight at once: from the end of a burst to the begin of
-//! another there are fewer answers than there is time for. So the time of whole turns is taken,
-//! of as many answers as are in flight or a multiple of that, and the mean over all stretches of
-//! that length.
+//! A slice is so short that filling and emptying its queue would distort its rate. In addition,
+//! devices answer in bursts, often all requests in flight at once. From the end of one burst to the
+//! beginning of another there are fewer answers than the time allows. The rate is therefore taken
+//! over whole turns. A turn is as many answers as there are requests in flight, and a stretch is a
+//! multiple of that. The result is the mean over all stretches of that length.
 
 use super::Rates;
 use crate::clock::Clock;
@@ -21,7 +21,8 @@ pub(super) struct Full {
     last: Vec<u64>,
     /// Place of the next answer in the ring.
     next: usize,
-    /// Whether no more answers count: one was not followed by a request, or the visit is no slice.
+    /// Whether further answers are ignored, because a request did not follow an answer or the visit
+    /// is not a slice.
     ended: bool,
 }
 

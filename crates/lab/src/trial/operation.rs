@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Barrier;
 
-/// What is done with the files of each job.
+/// The action on the files of each job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFiles {
     /// Create and write.
@@ -85,7 +85,7 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
     })
 }
 
-/// What was changed reaches the device.
+/// Brings the changes of an operation to the device.
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
         OnFiles::Read | OnFiles::Stat | OnFiles::Encrypt => Ok(()),
@@ -93,7 +93,7 @@ fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     }
 }
 
-/// Everything of the file system that holds `path` reaches the device.
+/// Brings all data of the file system that holds `path` to the device.
 fn synced(path: &Path, caching: Option<&Path>) -> io::Result<()> {
     rustix::fs::syncfs(File::open(path)?)?;
     match caching {

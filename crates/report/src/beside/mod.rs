@@ -9,7 +9,7 @@ use crate::{figure, group};
 use lab::record::{Interval, Measure, Paper, Published, Run, Tier, Trial, Verdict};
 use lab::stats;
 
-/// What a run repeats of a document.
+/// The figures of a document that a run repeats.
 struct Beside<'a> {
     paper: &'a Paper,
     blocks: Vec<Block<'a>>,
@@ -22,7 +22,7 @@ struct Beside<'a> {
 struct Block<'a> {
     /// As the document has them, the fastest first.
     members: Vec<Member<'a>>,
-    /// What two measurements of the same differ by here.
+    /// The noise floor of these cells: the difference between two measurements of the same target.
     floor: f64,
 }
 
@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
 }
 
 impl Member<'_> {
-    /// What a cell repeats, but for the cipher and the system.
+    /// Whether both members repeat the same figure, apart from the cipher and the system.
     fn is_of(&self, other: &Self) -> bool {
         fn what<'m>(member: &Member<'m>) -> impl PartialEq + use<'m> {
             let Member { published, trial } = *member;
@@ -359,7 +359,7 @@ pub(crate) fn printed(published: &Published) -> String {
     format!("{} {}", published.value, published.unit)
 }
 
-/// What encryption costs here, in the words of a published cost.
+/// The cost of encryption measured here, expressed like the published cost.
 fn cost_here(published: &Published, trial: &Trial) -> String {
     let Some(overhead) = trial.overhead.as_ref().filter(|o| figure::finite(o.ratio)) else {
         return figure::UNKNOWN.to_owned();

@@ -19,11 +19,11 @@ const TITLE: i32 = LINE + 5;
 /// Bars on one scale.
 #[derive(Default)]
 pub(crate) struct Bars {
-    /// What the colours of parts mean.
+    /// The meaning of the colours of parts.
     pub(crate) legend: Vec<(&'static str, Colour)>,
     /// Bars under a title, which may be empty.
     pub(crate) blocks: Vec<(String, Vec<Bar>)>,
-    /// What the width stands for; the longest bar where absent.
+    /// The value that the whole width stands for; the longest bar when absent.
     pub(crate) whole: Option<f64>,
 }
 

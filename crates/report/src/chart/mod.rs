@@ -21,9 +21,9 @@ use palette::Colour;
 
 /// A chart.
 pub(crate) struct Chart {
-    /// What a screen reader announces it as.
+    /// The name that a screen reader announces.
     pub(crate) label: String,
-    /// How it is read.
+    /// The description of how the chart is read.
     pub(crate) about: &'static str,
     pub(crate) plot: Plot,
 }
@@ -71,15 +71,15 @@ impl Chart {
     }
 }
 
-/// What a row or a curve says in words.
+/// The words of a row or a curve.
 #[derive(Default)]
 pub(crate) struct Label {
     pub(crate) name: String,
     /// Its value in short, beside the name.
     pub(crate) value: String,
-    /// Its values in full, for who points at it and for who hears it.
+    /// Its values in full, for readers who point at it and for screen readers.
     pub(crate) tip: String,
-    /// What it is picked by; without, it cannot be pointed at.
+    /// The key by which readers pick it. Without one, it cannot be pointed at.
     pub(crate) pick: Option<Pick>,
 }
 
@@ -119,9 +119,9 @@ pub(crate) type Point = (i32, i32);
 #[derive(Default)]
 struct Drawing {
     height: i32,
-    /// What belongs to no row: axes, grid, what colours mean. It lies below the rows.
+    /// The shapes that belong to no row: axes, grid and legend. They lie below the rows.
     scenery: Vec<Markup>,
-    /// Groups that a reader can point at, hear, and pick; the last lies on top.
+    /// Groups that a reader can point at, hear and pick. The last group lies on top.
     rows: Vec<Markup>,
 }
 
@@ -239,7 +239,7 @@ impl Caption {
     }
 }
 
-/// About how wide a text is: nobody can know before a browser chose the font.
+/// The approximate width of a text. The exact width is unknown until the browser chooses the font.
 pub(crate) fn width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.54) as i32
 }

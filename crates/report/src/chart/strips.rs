@@ -12,7 +12,7 @@ const GAP: i32 = 12;
 /// Strips on one scale.
 pub(crate) struct Strips {
     pub(crate) kind: Strip,
-    /// What the width means, where that is said.
+    /// The axis that gives the width its meaning, if there is one.
     pub(crate) scale: Option<Axis>,
     pub(crate) rows: Vec<(Label, Colour, Vec<f64>)>,
 }

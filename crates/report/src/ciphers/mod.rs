@@ -56,7 +56,7 @@ pub(crate) struct Line<'a> {
     pub(crate) weakest: Option<(Interval, u64)>,
 }
 
-/// What is said behind a ratio of too few pairs.
+/// The remark behind a ratio of too few pairs.
 fn few(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::TooFew => " (too few)",
@@ -120,7 +120,8 @@ impl Line<'_> {
         figure::duration_us(self.trial.latency_us.p50)
     }
 
-    /// Whether the code is constant-time; a dash for a library's, which nobody proved.
+    /// Whether the code is constant-time; a dash for a library's code, for which this is not
+    /// proven.
     pub(crate) fn constant_time(&self) -> &'static str {
         match self.trial.constant_time {
             Some(true) => "yes",

@@ -1,4 +1,4 @@
-//! What a run of bare ciphers says: pictures first, then every figure.
+//! The report of a run of bare ciphers: charts first, then every figure.
 
 use super::{Line, curve, lines, main_loads, more_threads, threads, title};
 use crate::chart::bars::{Bar, Bars};

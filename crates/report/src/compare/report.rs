@@ -154,7 +154,7 @@ fn is_mixed(comparison: &Comparison) -> bool {
     comparison.normalised.is_none() && comparison.cells.iter().any(|pair| pair.by.is_some())
 }
 
-/// What was divided by what, where anything was.
+/// The note on the division of rates, if there was one.
 fn division(comparison: &Comparison) -> Option<&'static str> {
     comparison.normalised.map(|by| match by {
         Normalise::Cycles => {

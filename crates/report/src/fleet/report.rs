@@ -14,7 +14,7 @@ const GROUPS: usize = 20;
 /// Letters of a name there.
 const NAME: usize = 44;
 
-/// What is said if nothing was found, and of how many trials anything can be found.
+/// The texts for empty findings. They state how many trials a finding needs.
 const NONE_FAR: &str = "No trial is far from similar trials, among groups of eight or more.";
 const NONE_SLOWER: &str =
     "No version is slower than the one before it, among versions with six trials or more.";
@@ -55,7 +55,7 @@ fn count(number: u64) -> String {
     figure::grouped(&number.to_string())
 }
 
-/// What whoever reads one sentence needs to know.
+/// The summary for readers who read only one sentence.
 fn lead(report: &FleetReport) -> String {
     let ciphers = report
         .overhead

@@ -120,8 +120,8 @@ fn colour(setup: Setup) -> palette::Colour {
     }
 }
 
-/// The mark that tells a setup from the others without colour. What is not
-/// encrypted is a broad line below the others, which may hide it.
+/// The mark that distinguishes a setup from the others without colour. The unencrypted setup has
+/// none: it is a broad line below the others, which may hide it.
 fn mark(setup: Setup) -> Option<usize> {
     match setup {
         Setup::Plain => None,
@@ -324,7 +324,7 @@ fn leaks(record: &Lifetime) -> Block {
     })
 }
 
-/// What an observer sees of the drive, from its start to its end.
+/// The observer's view of the drive, from its start to its end.
 fn maps(record: &Lifetime) -> Chart {
     let rows = record.setups.iter().map(|life| {
         let map = life

@@ -1,10 +1,10 @@
-//! Which set-up to choose here: a pure function of a run that measured the
-//! candidates, and of what is known of the machine beside it.
+//! Proposes a set-up for a machine. The proposal is a pure function of a run that measured the
+//! candidates, and of other known facts about the machine.
 //!
-//! The order of the ciphers in the run is the order of preference. The first of
-//! them that may cost hardly more than the one that costs least is proposed, so a
-//! cipher that nobody prefers is reached by figures alone. Costs are judged as
-//! [`advice`](crate::advice) judges those of every run.
+//! The order of the ciphers in the run is the order of preference. The proposed cipher is the first
+//! one that may cost hardly more than the cheapest one. A cipher low in the order is therefore
+//! proposed only for its figures. Costs are judged as [`advice`](crate::advice) judges those of
+//! every run.
 
 mod candidate;
 mod commands;
@@ -19,10 +19,10 @@ use candidate::Candidate;
 use lab::record::{Interval, NoiseVerdict, Run};
 use serde::Serialize;
 
-/// What cryptsetup lets an unlock take, milliseconds.
+/// The duration to which cryptsetup calibrates an unlock by default, milliseconds.
 const ITER_TIME_MS: u32 = 2000;
 
-/// What is known of a machine beside the run.
+/// The facts about a machine that the run does not contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// Rates of ciphers on one core, in memory.
@@ -31,15 +31,15 @@ pub struct Machine {
     pub flash: Option<bool>,
     /// Whether it takes discards; `None` where it does not tell.
     pub discards: Option<bool>,
-    /// Bytes that it writes whole.
+    /// Bytes that the disk writes as a unit.
     pub physical_block: Option<u64>,
-    /// What flash writes for each byte without and with discards, at 80 % in use.
+    /// Flash writes for each byte written, without and with discards, at 80 % in use.
     pub amplification: [f64; 2],
     /// The most memory of Argon2, KiB.
     pub memory_kib: u32,
     /// Lanes of Argon2.
     pub lanes: u32,
-    /// Where the volume is to be.
+    /// The place of the volume.
     pub place: Place,
 }
 
@@ -98,7 +98,7 @@ pub fn sector_bytes(physical_block: Option<u64>, format: Format) -> u32 {
     }
 }
 
-/// What an installer needs; the names are those of cryptsetup's options.
+/// The settings that an installer needs. The names are those of cryptsetup's options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setup {
     /// On-disk format.
@@ -111,7 +111,7 @@ pub struct Setup {
     pub sector_size: u32,
     /// Key derivation.
     pub pbkdf: &'static str,
-    /// What an unlock takes, milliseconds.
+    /// The target duration of an unlock, milliseconds.
     pub iter_time: u32,
     /// The most memory of the derivation, KiB; `None` for one that needs none.
     pub pbkdf_memory: Option<u32>,
@@ -134,7 +134,7 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// What the proposal costs in a workload.
+/// The cost of the proposal in a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expected {
     /// Name of the workload.
@@ -151,23 +151,23 @@ pub struct Expected {
 pub struct Alternative {
     /// What instead.
     pub instead: String,
-    /// What that costs, one sentence.
+    /// Its cost, as one sentence.
     pub cost: String,
     /// Of a cipher, its ratio in the workload in which it costs most, with its 95 % interval.
     pub ratio: Option<Interval>,
 }
 
-/// What sets the rate with the proposed cipher.
+/// The limit of the rate with the proposed cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
     /// The disk, whatever the cipher is.
     Disk,
-    /// The disk, with the proposed cipher; not with every other.
+    /// The disk, with the proposed cipher but not with every other one.
     Chosen,
     /// The cipher.
     Cipher,
-    /// That was not to be told: what it costs is known too roughly.
+    /// The limit could not be determined, because the cost is known too roughly.
     Open,
 }
 
@@ -184,13 +184,13 @@ pub struct Proposal {
     pub setup: Setup,
     /// The set-up for a person.
     pub choices: Vec<Choice>,
-    /// What it costs, by workload.
+    /// The cost of the proposal, by workload.
     pub expected: Vec<Expected>,
-    /// What else there is.
+    /// The alternatives to the proposal.
     pub alternatives: Vec<Alternative>,
     /// How to create and open it.
     pub commands: Commands,
-    /// What to know before it is trusted.
+    /// Notes to read before you trust the proposal.
     pub notes: Vec<String>,
 }
 

@@ -119,7 +119,7 @@ fn rates(group: &Group<'_>) -> Chart {
 pub(crate) const WHISKERS: &str = "One bar per system; the whisker is the 95 % interval of the \
                                    median, or the range of fewer than six values.";
 
-/// What encryption costs in every workload; nothing when no cell was compared
+/// The cost of encryption in every workload; `None` when no cell was compared
 /// with plain.
 fn costs(groups: &[Group<'_>]) -> Option<Chart> {
     let blocks = groups.iter().map(|group| {

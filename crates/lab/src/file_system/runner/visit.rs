@@ -16,16 +16,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is in a file system.
+/// The content of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Nobody knows.
+    /// The content is unknown.
     Unknown,
     /// The files of all jobs.
     Files(Files),
-    /// The same, and a copy of each.
+    /// The files of all jobs, and a copy of each.
     Copied(Files),
-    /// No file system: the device itself has the bytes of all jobs' files.
+    /// There is no file system: the device itself holds the bytes of all jobs' files.
     Bare(Files),
 }
 
@@ -427,7 +427,7 @@ impl<'a> Visit<'a, '_> {
 }
 
 impl Drop for Visit<'_, '_> {
-    /// What is mounted goes before what it is mounted from.
+    /// Unmounts the file system before the device below it is removed.
     fn drop(&mut self) {
         self.mounted = None;
         self.road = None;

@@ -25,7 +25,7 @@ const FEATURES: &[&str] = &[
     "sve2",
 ];
 
-/// What is known of the machine now.
+/// The current facts about the machine.
 pub(in crate::probe) fn facts() -> Facts {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |names: &[&str]| {

@@ -1,11 +1,10 @@
-//! [`Pace`]: how fast a core works while others on its host work, too.
+//! [`Pace`]: the speed of a core while other cores of its host work, too.
 //!
-//! A virtual processor is often one of two threads of a real core, and slows down
-//! by up to a half while somebody else's virtual processor runs on the other; its
-//! clock falls with what the other cores do. No counter of this machine shows that.
-//! So a thread on the same core does the same small piece of work again and again,
-//! and takes its time. It has many independent chains, because one dependent chain
-//! is as fast on a shared core.
+//! A virtual processor is often one of two threads of a real core. It slows down by up to a half
+//! while another guest's virtual processor runs on the other thread. Its clock also falls with the
+//! load of the other cores. No counter of this machine shows either effect. A thread on the same
+//! core therefore repeats the same small piece of work and times it. The work has many independent
+//! chains, because a single dependent chain is just as fast on a shared core.
 
 use super::affinity::stay_on_core;
 use crate::clock::unix_time;
@@ -15,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// From one piece of work to the next: with [`ROUNDS`] they take about a hundredth
-/// of the core.
+/// Time from one piece of work to the next. With [`ROUNDS`], the work takes about a hundredth of
+/// the core.
 const PERIOD: Duration = Duration::from_millis(6);
 
 /// Rounds of a piece: some 65 µs at 3.7 GHz.
@@ -129,7 +128,7 @@ fn work(rounds: u64) {
     black_box((sums, turns));
 }
 
-/// What was seen of a core.
+/// The recorded observations of a core.
 #[derive(Debug)]
 pub struct Seen {
     beats: Vec<Beat>,

@@ -28,11 +28,11 @@ const LOCK: i64 = 0x636d_726b;
 /// How long to wait for a connection.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// How long a statement may take, or a packet without an answer: longer means that
-/// nobody is there any more.
+/// Maximum time for a statement, or for a packet without an answer. A longer silence means that the
+/// server is gone.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// How long to ask again where the server is away, unless told otherwise.
+/// Time for which an unavailable server is asked again, unless an option sets another.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pauses between attempts: they double from the first to the last.
@@ -103,7 +103,7 @@ impl Fault {
     }
 }
 
-/// Whether nobody could be asked.
+/// Whether the error means that the server is unavailable.
 fn is_absence(error: &postgres::Error) -> bool {
     if let Some(code) = error.code() {
         // Connection exceptions, an operator's intervention, no connection left, and a
@@ -134,10 +134,10 @@ enum Way {
 }
 
 impl Server {
-    /// Nobody is asked yet.
+    /// Parses `url` without connecting to the server.
     ///
     /// # Errors
-    /// A URL that cannot be read, or certificates.
+    /// The URL or the certificates cannot be read.
     pub(super) fn new(url: &str) -> Result<Self, StoreError> {
         let location = Location::Postgres(url.to_owned());
         let parameters = Parameters::of(url).map_err(|source| StoreError::Database {

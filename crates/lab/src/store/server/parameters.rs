@@ -60,7 +60,7 @@ impl Parameters {
         Ok(Self { config, tls })
     }
 
-    /// What tells a database from others, without who asks.
+    /// The words that identify a database, without the user who connects.
     pub(super) fn identity(&self) -> String {
         let config = &self.config;
         let host = match config.get_hosts() {
@@ -77,7 +77,7 @@ impl Parameters {
     }
 }
 
-/// What the URL does not say.
+/// Fills in the parameters that the URL does not state.
 fn fill_in(config: &mut Config) -> Result<(), Source> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     if config.get_hosts().is_empty() {

@@ -9,10 +9,10 @@ use crate::store::{StoreError, no_such_run};
 use postgres::Transaction;
 use std::time::Duration;
 
-/// What may be there of a run that is stored.
+/// The part of a run that may be stored before it is put.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Nothing: the run begins.
+    /// No part, because the run begins.
     Nothing,
     /// An earlier state of the run, or all of it.
     Anything,

@@ -15,14 +15,14 @@ use std::sync::Arc;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// What of a server's certificate must be right.
+/// The part of a server's certificate that must be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verify {
-    /// Nothing: who listens on the way is kept out, who answers instead is not.
+    /// No part. An eavesdropper is kept out, but an impostor is not.
     Nothing,
-    /// Who issued it.
+    /// The issuer.
     Issuer,
-    /// The host's name, too.
+    /// The issuer and the host's name.
     Name,
 }
 
@@ -49,7 +49,7 @@ impl Files {
 /// The settings of a connection.
 ///
 /// # Errors
-/// A file that cannot be read, and a system that trusts nobody.
+/// A file cannot be read, or the system trusts no issuer.
 pub(super) fn config(verify: Verify, files: &Files) -> Result<ClientConfig, Source> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();

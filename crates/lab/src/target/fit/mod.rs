@@ -31,16 +31,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Requests of a simulated probe, at most: more than a disk's memory takes.
+/// Maximum number of requests of a simulated probe, more than a disk's cache takes.
 const REQUESTS: u64 = 1500;
 
-/// Bytes of a simulated probe that is no burst, at most.
+/// Maximum bytes of a simulated probe, except for bursts.
 const BYTES: u64 = 128 << 20;
 
-/// How long a real device is left alone before each probe.
+/// Time for which a real device rests before each probe.
 const REST: Duration = Duration::from_millis(100);
 
-/// A number is seen if it changes a figure by so much of its own change.
+/// A number counts as visible if its change alters a figure by this share of that change.
 const SEEN: f64 = 0.03;
 
 /// Offsets of slices are multiples of this.
@@ -75,7 +75,7 @@ pub enum FitError {
 }
 
 impl FitError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Drive(error) => error.remedy().to_owned(),
@@ -87,9 +87,9 @@ impl FitError {
     }
 }
 
-/// Who can be asked for a probe's figure.
+/// A device, real or simulated, that measures a probe's figure.
 pub trait Bench {
-    /// Runs a probe; its figure in the unit of what it shows, above 0.
+    /// Runs a probe and returns its figure, above 0, in the unit of [`Probe::shows`].
     ///
     /// # Errors
     /// [`FitError`].
@@ -98,14 +98,14 @@ pub trait Bench {
 
 /// A device that is here.
 pub struct Real<'a> {
-    /// What is read: all of it was written, unless it is a disk, which does not
-    /// care.
+    /// The extent for reads. All of it has been written, unless it is a disk, for which that does
+    /// not matter.
     pub read: &'a dyn BlockDevice,
-    /// What is written: the beginning of the same.
+    /// The extent for writes, which is the beginning of the same device.
     pub written: &'a dyn BlockDevice,
-    /// Same seed, same offsets.
+    /// Seed of the offsets: the same seed gives the same offsets.
     pub seed: u64,
-    /// Set from outside to end it.
+    /// Flag that another thread sets to end the probe.
     pub stop: &'a AtomicBool,
 }
 
@@ -234,14 +234,14 @@ fn shown(shows: Shows, sample: &Sample) -> f64 {
     }
 }
 
-/// What came of a fit.
+/// The outcome of a fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// The drive that does what was measured, as well as it can.
+    /// The drive that best reproduces the measured figures.
     pub preset: Preset,
-    /// Figures, measured and of that drive.
+    /// The measured figures, and those of that drive.
     pub cells: Vec<Cell>,
-    /// Its numbers.
+    /// The numbers of that drive.
     pub numbers: Vec<Number>,
 }
 

@@ -13,15 +13,15 @@ const SECONDS_OF_A_DISK: f64 = 4.0;
 /// Bytes of a probe's part, at least: more than a disk's memory holds.
 const LEAST: u64 = 64 << 20;
 
-/// What a probe's figure is.
+/// The quantity that a probe's figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// 10⁶ bytes a second.
     MegabytesASecond,
     /// Requests a second.
     RequestsASecond,
-    /// Between the latencies that a tenth of the requests is below, and above,
-    /// milliseconds: of a disk, 0.8 revolutions and what seeks differ by.
+    /// The range from the latency that a tenth of the requests is below to the one that a tenth is
+    /// above, milliseconds. For a disk it is 0.8 revolutions and the spread of the seeks.
     SpreadMs,
 }
 
@@ -95,8 +95,8 @@ impl Probe {
     }
 }
 
-/// What is asked of a drive of this kind, reads first; of a flash chip nothing. Each of its numbers shows
-/// in one of them at least, unless another one hides it.
+/// The probes for a drive of this kind, reads first; a flash chip has none. Each of the drive's
+/// numbers shows in at least one probe, unless another number hides it.
 pub fn probes(kind: &Preset) -> Vec<Probe> {
     use Mix::{Read, Write};
     use Pattern::{Random, Sequential};

@@ -109,7 +109,7 @@ pub enum Absent {
     },
 }
 
-/// What a library is asked to do, in the kernel's words.
+/// The cipher that a library is asked for, in the kernel's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
     /// Block cipher, `aes`.
@@ -142,7 +142,7 @@ impl Wanted<'_> {
         possible.then_some(bytes * 8)
     }
 
-    /// Bytes of the block cipher's block; 16 of one that nobody knows.
+    /// Bytes of the block cipher's block; 16 if the cipher is unknown.
     fn block_bytes(&self) -> usize {
         self.known().map_or(16, Algorithm::block_bytes)
     }
