@@ -318,7 +318,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Where files are of huge pages, if enough of them are free for fio's buffers.
+/// A directory whose files consist of huge pages, if enough of them are free for fio's buffers.
 fn huge_pages() -> Option<PathBuf> {
     const ENOUGH: u64 = 16;
     let memory = fs::read_to_string("/proc/meminfo").ok()?;

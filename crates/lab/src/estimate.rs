@@ -16,10 +16,10 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What it is called.
+    /// The name of the target.
     pub title: String,
-    /// The stored run whose operations are to be done there; the newest on file
-    /// systems where absent.
+    /// The stored run whose operations are estimated. When absent, it is the newest run on file
+    /// systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Clock of its processor, MHz.
@@ -77,7 +77,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Why there is no estimate.
+/// The reason why no estimate can be made.
 #[derive(Debug, Error)]
 pub enum EstimateError {
     /// The file cannot be read.
@@ -334,7 +334,7 @@ pub fn estimate(
                     trial.trial.cipher.as_deref() == Some(&cost.cipher)
                         && trial.trial.key_bits == Some(cost.key_bits)
                 };
-                // What was recorded with this very cipher says most.
+                // A recording with this very cipher is the best basis.
                 let bases = match of_system.iter().find(own) {
                     Some(own) => vec![*own],
                     None => of_system,

@@ -384,7 +384,7 @@ impl Experiment {
     /// # Errors
     /// Any [`PlanError`].
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        // What is no TOML is told of by who reads plans.
+        // Text that is not TOML is reported by the parser that is called below.
         let table: toml::Table = text.parse().unwrap_or_default();
         let tier = table.get("tier").and_then(toml::Value::as_str);
         match tier {

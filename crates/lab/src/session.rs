@@ -278,7 +278,7 @@ impl<'a> Session<'a> {
                 .derivations(stop, observer)
                 .and_then(|()| self.rounds(stop, observer)),
         };
-        // Whoever hears that something could not be kept can still keep it elsewhere.
+        // An observer that learns of a failure to store can still store the run elsewhere.
         let outcome = self.hand_over(observer).and(outcome);
         // It takes nothing of virtual time.
         let steal = match self.plan.is_simulated() {

@@ -1,11 +1,10 @@
 //! [`FleetPlan`]: an experiment that many hosts share, cut into shards.
 //!
-//! A shard depends on the experiment and its number alone: whoever runs it
-//! measures the same, and it can be run again. A simulated drive begins every
-//! visit as it was filled, so its workloads can be dealt out one by one, and so can
-//! the places of a sweep: those shards put together are the run that one machine would
-//! have made, trial by trial ([`merge`]). Real storage, file systems on it and key
-//! derivations are not dealt out: every host measures its own.
+//! A shard depends only on the experiment and its number, so every host measures the same, and a
+//! shard can be run again. A simulated drive begins every visit in its filled state. Its workloads
+//! can therefore be distributed one by one, and so can the places of a sweep. Merged, those shards
+//! are the run that one machine would have made, trial by trial ([`merge`]). Real storage, file
+//! systems on it and key derivations are not distributed, because every host measures its own.
 
 mod error;
 mod matrix;
@@ -64,7 +63,7 @@ pub struct FleetPlan {
     experiment: Experiment,
 }
 
-/// What one shard measures.
+/// The part of the experiment that one shard measures.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The plan, or the part of one.
@@ -121,7 +120,7 @@ impl FleetPlan {
     /// Any [`ShardError`].
     pub fn load(path: &str) -> Result<Option<Self>, ShardError> {
         let (name, text) = crate::plan::read(path)?;
-        // What is no TOML is no plan either, and told of by who reads plans.
+        // Text that is not TOML is not a fleet plan either. The plan parser reports it.
         let is_one = text
             .parse::<toml::Table>()
             .is_ok_and(|table| table.contains_key("plan"));
@@ -328,7 +327,7 @@ impl FleetPlan {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What a shard measures.
+    /// The part of the experiment that a shard measures.
     ///
     /// # Errors
     /// [`ShardError::OutOfRange`], and of a matrix [`ShardError::Plan`].

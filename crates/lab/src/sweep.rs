@@ -30,10 +30,10 @@ const EXTENT: ByteSize = ByteSize::mb(64);
 #[serde(try_from = "Written", into = "f64")]
 pub struct Share(pub f64);
 
-/// Words that are no share.
+/// A text that is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoShare {
-    /// Not even a number.
+    /// The text is not a number.
     #[error("{0} is not a share; write 11.1% or 0.111")]
     Word(String),
     /// Below nothing, or no number.
@@ -229,7 +229,7 @@ impl Sweep {
         let mut sweep: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         sweep.name = name.to_owned();
         for workload in &mut sweep.workloads {
-            // In virtual time all threads are one: there is no core for each.
+            // In virtual time all threads are one, so threads do not get a core each.
             workload.threads = workload.threads.max(1);
         }
         sweep.validate()?;

@@ -53,11 +53,11 @@ pub struct Sample {
     pub requests: u64,
     /// Latency of every request, nanoseconds.
     pub latency: Histogram<u64>,
-    /// Where the threads' time went.
+    /// The time of the threads, by activity.
     pub ledger: Ledger,
-    /// CPU time of the process meanwhile.
+    /// CPU time of the process during the repetition.
     pub cpu: Option<CpuTimes>,
-    /// Frequency of the threads' cores meanwhile, hertz, where that was looked at.
+    /// Frequency of the threads' cores during the repetition, hertz, if it was read.
     pub core_hz: Option<f64>,
     /// The rates while the queue was full; `None` where it was not for two requests.
     pub full: Option<Rates>,
@@ -179,11 +179,11 @@ pub enum TrialError {
     /// A request failed.
     #[error("{operation} of {length} bytes at byte {offset} failed")]
     Request {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Length, bytes.
         length: u64,
         /// Why.
         source: BlockError,
@@ -251,7 +251,7 @@ pub struct Options<'a> {
     pub metered: bool,
     /// Set from outside to end the repetition early.
     pub stop: &'a AtomicBool,
-    /// What times it.
+    /// The clock that times it.
     pub clock: &'a Clock,
     /// Whether it is a slice of a longer repetition: a stream begins anywhere.
     pub slice: bool,

@@ -14,7 +14,7 @@ pub enum Pattern {
     Random,
 }
 
-/// What a workload does.
+/// The operation of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {

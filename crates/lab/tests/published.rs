@@ -33,8 +33,8 @@ fn repeats(name: &str) -> Option<Repeats> {
     }
 }
 
-/// What a row is about; two cramfs images of different files differ in nothing
-/// but their number.
+/// The subject of a row. Two cramfs images of different files differ only in
+/// their number.
 fn about(row: &Row) -> [&str; 4] {
     [&row.pattern, &row.direction, &row.unit, &row.figure].map(String::as_str)
 }
@@ -86,7 +86,8 @@ fn every_document_is_repeated_and_no_row_is_mistaken_for_another() {
 
 #[test]
 fn measurements_are_repeated_all() {
-    // What no plan repeats: a rate in memory, and statements without numbers.
+    // Rows that no plan repeats: a rate in memory, and statements without
+    // numbers.
     let left = [("ssd-truecrypt", 1)];
     for name in ["storage-ciphers", "java-os", "ssd-truecrypt", "crypto-fs"] {
         let repeats = repeats(name).unwrap();

@@ -152,7 +152,8 @@ fn real_storage_is_measured_whole_by_every_host() {
     assert!(part.shard.portions.is_empty());
 }
 
-/// What depends on a host's kernel, storage and processor is a whole run on each of them.
+/// A measurement that depends on a host's kernel, storage and processor is a whole run on each
+/// host.
 #[test]
 fn file_systems_and_key_derivations_are_measured_whole_by_every_host() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,8 @@ fn file(path: &Path, run: &str) -> PathBuf {
     path.join(format!("runs/{run}.jsonl"))
 }
 
-/// This program once more, as one of its ignored tests, whose progress is no part of ours.
+/// Another process of this program, which runs one of its ignored tests. Its progress is not part
+/// of ours.
 fn child(test: &str, store: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -69,7 +70,7 @@ fn suite() {
     store_suite::all(&location(&directory).1);
 }
 
-/// The disk is full for whoever writes more than a file of some kilobytes.
+/// The disk is full for every writer of more than some kilobytes.
 #[test]
 fn a_store_that_is_full_takes_none_of_several_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -138,7 +139,7 @@ fn only_the_owner_may_read() {
 fn threads_write_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
     let location = location(&directory).1;
-    // Nobody created the store before: they race for that as well.
+    // The store does not exist yet, so the writers race to create it as well.
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let location = &location;
@@ -178,9 +179,9 @@ fn one_writer_of_several() {
 /// Writers at the same time.
 const WRITERS: u32 = 10;
 
-/// Ten processes write runs and name them, and one of them is killed again and again, as
-/// often as `STORE_KILLS` says. Whatever a writer was told is there afterwards, and whatever
-/// is there is whole.
+/// Ten processes write runs and name them. One of them is killed again and again, as often as
+/// `STORE_KILLS` says. Every acknowledged write must be there afterwards, and every stored run must
+/// be whole.
 #[test]
 fn killed_processes_lose_nothing_and_leave_nothing_half() {
     let kills = std::env::var("STORE_KILLS").map_or(10, |kills| kills.parse().unwrap());

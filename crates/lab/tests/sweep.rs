@@ -207,7 +207,7 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
     assert_eq!((resumed.run.as_str(), resumed.partial), ("before", false));
 }
 
-/// What a vendor's lab would look at: what does TRIM, spare room and the cipher do?
+/// A vendor's questions: the effects of TRIM, spare area and the cipher.
 #[test]
 fn lives_show_what_they_should() {
     let folder = tempfile::tempdir().unwrap();

@@ -170,7 +170,7 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
         });
         setups[at].cells.push(trial);
     }
-    // Nobody need be told whose the engine is.
+    // The name of this program's own engine is left out.
     for setup in &mut setups {
         if setup.cells[0].system == ENGINE {
             setup.name = setup.name.replacen(&format!(", {ENGINE}"), "", 1);

@@ -29,7 +29,7 @@ pub struct Column {
     pub name: &'static str,
     /// Its unit; empty where it has none.
     pub unit: &'static str,
-    /// What it says.
+    /// The description of the column.
     pub about: &'static str,
     /// How its values are found.
     pub value: Value,

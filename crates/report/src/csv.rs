@@ -4,7 +4,7 @@ use crate::columns::{self, COLUMNS, Column, Row, Value};
 use lab::record::Run;
 use std::borrow::Cow;
 
-/// The columns that are no lists of numbers.
+/// The columns that are not lists of numbers.
 fn columns() -> impl Iterator<Item = &'static Column> {
     let is_list = |column: &&Column| matches!(column.value, Value::Numbers(_));
     COLUMNS.iter().filter(move |column| !is_list(column))

@@ -48,7 +48,7 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
 }
 
-/// What a part is.
+/// The kind of a part.
 pub(crate) enum Kind {
     /// Level 1 is a page's name, 2 what it is about, 3 and 4 sections.
     Heading(u8, String),
@@ -192,8 +192,8 @@ impl Block {
 /// Figures in rows.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// What the groups are. Where this column does not stand, each group has a row
-    /// of its own with its title.
+    /// The column that names the groups. Without this column, each group has a title row of its
+    /// own.
     pub(crate) grouped: Option<Column>,
     /// Whether the column of groups has a title in the first row of each alone.
     pub(crate) once: bool,

@@ -263,7 +263,7 @@ pub(crate) fn machine(run: &Run) -> String {
     joined(parts.into_iter().flatten()).unwrap_or_else(|| "unknown machine".to_owned())
 }
 
-/// Where the bytes of a trial lived and how requests got there, in one line.
+/// The device of a trial and the path of its requests, in one line.
 fn device(trial: &Trial) -> String {
     let device = &trial.device;
     let path = match &device.filesystem {
@@ -279,7 +279,7 @@ fn device(trial: &Trial) -> String {
         Some(model) => format!("{} {model}", device.kind),
         None => device.kind.clone(),
     };
-    // A queue is what stands before a simulated drive if nobody says more.
+    // A queue is the default driver before a simulated drive.
     let driver = match device.driver.as_deref() {
         None | Some("queue") => String::new(),
         Some(driver) => format!("with the driver {driver}"),

@@ -11,7 +11,7 @@ pub(crate) struct Group<'a> {
     pub rows: Vec<Row<'a>>,
     /// The plain system measured again: the noise floor of this workload.
     pub again: Option<Row<'a>>,
-    /// Where the bytes lived, when the run has several such places.
+    /// The place of the bytes, when the run has several such places.
     place: Option<String>,
 }
 

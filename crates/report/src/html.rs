@@ -1,5 +1,5 @@
-//! Runs as one HTML file, and the pages for who browses a store: the list of its
-//! runs, one run, and word of what went wrong.
+//! Runs as one HTML file, and the pages for users who browse a store. These are the list of its
+//! runs, one run, and error messages.
 
 pub use crate::fleet::page as fleet;
 pub use crate::lifetime::page as lifetime;

@@ -49,7 +49,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// What a system scored.
+/// The score of a system.
 struct Score<'a> {
     trial: &'a Trial,
     label: String,

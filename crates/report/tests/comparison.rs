@@ -105,8 +105,8 @@ fn the_threshold_is_judged_on_the_interval() {
     assert_eq!(faster.exceeding().count(), 0);
 }
 
-/// A machine that is slower today is no regression of encryption; where nothing was encrypted,
-/// a rate is all that there is.
+/// A machine that is slower today does not mean that encryption has become slower. For unencrypted
+/// trials, only the rate can be compared.
 #[test]
 fn a_slower_day_is_told_of_plain_and_fails_nothing() {
     let (mut a, mut b) = (sample::run(), another_day(0.9));

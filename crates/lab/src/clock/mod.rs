@@ -21,7 +21,7 @@ pub(crate) use windows::process_times;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where the ticks come from.
+/// The source of the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The processor's invariant time-stamp counter.
@@ -35,7 +35,7 @@ pub enum Source {
 /// A calibrated clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Where the ticks come from.
+    /// The source of the ticks.
     pub source: Source,
     /// Ticks a second.
     pub hz: f64,

@@ -69,7 +69,7 @@ pub fn run_here(
     command.args(["--pid", "--kill-child", "--"]);
     command.arg(program).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
-    // Ctrl-C is for who started it, and who tells it then.
+    // Ctrl-C must reach only the parent process, which then stops the agent.
     command.process_group(0);
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
     let mut stopped: Option<Instant> = None;
@@ -88,7 +88,7 @@ pub fn run_here(
     };
     let mut said = Vec::new();
     if let Some(errors) = child.stderr.take() {
-        // What it had started may hold the other end for a moment.
+        // Processes that the agent started may hold the other end for a moment.
         let _ = errors.take(1 << 16).read_to_end(&mut said);
     }
     Ok(Ended {
@@ -126,7 +126,7 @@ pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
             .map_err(io::Error::from)
             .and_then(|line| out.write_all(line.as_bytes()));
         if let Err(error) = told {
-            // Nobody hears what is measured from here on.
+            // From here on, no process receives the measurements.
             stop.store(true, Ordering::Relaxed);
             lost.get_or_insert(error);
         }

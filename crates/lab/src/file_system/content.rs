@@ -55,9 +55,9 @@ impl Noise {
 /// A file by its number, and by whom of several it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Whose it is.
+    /// The job that the file belongs to.
     pub job: u32,
-    /// Its number.
+    /// The number of the file.
     pub index: u32,
 }
 
@@ -67,12 +67,12 @@ impl Place {
         root.join(format!("job{job}"))
     }
 
-    /// Where the file is below `root`.
+    /// The path of the file below `root`.
     pub fn path(self, root: &Path) -> PathBuf {
         Self::directory(root, self.job).join(format!("file{:06}", self.index))
     }
 
-    /// Where its copy is below `root`.
+    /// The path of its copy below `root`.
     pub fn copy(self, root: &Path) -> PathBuf {
         Self::directory(root, self.job).join(format!("copy{:06}", self.index))
     }

@@ -81,9 +81,9 @@ pub enum FileSystemError {
     Mount {
         /// The file system.
         file_system: &'static str,
-        /// Where it is.
+        /// The device that holds it.
         device: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Something could not be taken down.

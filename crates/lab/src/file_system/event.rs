@@ -49,16 +49,16 @@ pub enum Event {
         operation: usize,
         /// From 0.
         round: u32,
-        /// What it took.
+        /// The measured times.
         sample: OperationSample,
     },
     /// All rounds are done, and everything is taken down.
     Done,
     /// The job has ended early; everything is taken down.
     Failed {
-        /// What happened.
+        /// The failure.
         what: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
         /// Whether the job ended because it was asked to stop.
         interrupted: bool,

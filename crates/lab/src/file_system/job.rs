@@ -24,7 +24,7 @@ pub struct Job {
     pub erase_bytes: u32,
     /// The systems, in the order of a round; the first is visited again at its end.
     pub subjects: Vec<Subject>,
-    /// What is timed.
+    /// The operations that are timed.
     pub operations: Vec<Operation>,
     /// Rounds.
     pub repetitions: u32,
@@ -38,7 +38,7 @@ pub struct Job {
     pub scratch: PathBuf,
 }
 
-/// Where the bytes of a job live.
+/// The storage that holds the bytes of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backing {
@@ -88,9 +88,9 @@ impl Encrypter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// What encrypts.
+    /// The encrypting layer.
     pub encrypter: Encrypter,
-    /// dm-crypt notation; nothing where nothing encrypts.
+    /// dm-crypt notation; `None` if no layer encrypts.
     #[serde(default)]
     pub cipher: Option<String>,
     /// Bits of the key, counted as cryptsetup counts.

@@ -85,7 +85,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where file systems are mounted.
+    /// The directory in which file systems are mounted.
     pub(super) fn private(&self) -> &Path {
         &self.private
     }

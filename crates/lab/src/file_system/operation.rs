@@ -18,7 +18,7 @@ const MOST_FILES: u32 = 1_000_000;
 pub struct Operation {
     /// Name in the plan and in records, `read-10m`.
     pub name: String,
-    /// What is done.
+    /// The kind of the operation.
     pub op: Kind,
     /// The shell's command line for `op = "command"`, run in the mounted directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -50,7 +50,7 @@ pub struct FileSystemPlan {
     /// Rows of dm-crypt: the options of each.
     #[serde(default = "no_options", skip_serializing_if = "is_plain")]
     pub dm_crypt_options: Vec<Vec<DmOption>>,
-    /// Where the bytes live: at `--at`, or in memory.
+    /// The place of the bytes: at `--at`, or in memory.
     #[serde(default)]
     pub backing: BackingKind,
     /// Whether everything is taken down and forgotten before an operation.
@@ -68,12 +68,12 @@ pub struct FileSystemPlan {
     /// The published figures that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Repeats>,
-    /// What is timed.
+    /// The operations that are timed.
     #[serde(rename = "operation")]
     pub operations: Vec<Operation>,
 }
 
-/// Where the bytes live.
+/// The place of the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BackingKind {
@@ -293,7 +293,8 @@ impl FileSystemPlan {
                         in_lab,
                         file_system,
                         size: size.next_multiple_of(step),
-                        // The lab kernel's own disks are no faster and no steadier than its memory.
+                        // The lab kernel's own disks are neither faster nor steadier than its
+                        // memory.
                         backing: match self.backing {
                             BackingKind::File if !in_lab => at.clone(),
                             _ => Backing::Ram,

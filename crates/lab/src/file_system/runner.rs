@@ -92,7 +92,8 @@ pub fn run(
     };
     make_directory(&context.mounted)?;
     make_directory(&context.made)?;
-    // The first system again; by then it is no other.
+    // The index of the second visit to the first system, which follows all
+    // other subjects.
     let again = job.subjects.len();
     let mut order: Vec<(usize, usize)> = cells
         .iter()
@@ -172,9 +173,9 @@ struct Context<'a> {
     tree: PathBuf,
     /// The directory that keeps file systems made from trees, each in a file.
     made: PathBuf,
-    /// Where the file system is mounted.
+    /// The directory at which the file system is mounted.
     mounted: PathBuf,
-    /// Ticks a second of the lab kernel's timers.
+    /// The lab kernel's timer frequency, ticks per second.
     tick_rate: Option<f64>,
     kernel_name: CString,
 }

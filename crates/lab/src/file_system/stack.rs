@@ -25,7 +25,7 @@ pub(super) const RETRY: Duration = Duration::from_millis(2);
 /// How long the timers' frequency is measured.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// Where the lab kernel's timers are.
+/// The directory of the lab kernel's timers.
 const TIMERS: &str = "/sys/kernel/cryptmark";
 
 /// The bytes below all roads of a job.
@@ -219,8 +219,8 @@ impl Attached {
             let undone = match layer {
                 Layer::Loop(device) => detached(device),
                 Layer::Mapped(device) => unmapped(device),
-                // What the loop device has written without a cache is there; what
-                // others have read through one is not to be read again.
+                // The loop device writes without a cache, so its data have arrived. Data that
+                // others have cached by reading must not be read from that cache again.
                 Layer::Engine => forget(&self.served),
             };
             outcome = outcome.and(undone);
@@ -285,7 +285,7 @@ impl Attached {
 /// written, so it serves all roads of its system.
 pub(super) struct Engine {
     client: EngineClient,
-    /// Where its file is mounted.
+    /// The directory at which its file is mounted.
     directory: PathBuf,
     over: bool,
 }

@@ -60,7 +60,8 @@ impl Usage {
         Self {
             user,
             sys,
-            // What the lab's processor did for nobody who is known was the kernel's own.
+            // Busy time of the lab's processor that belongs to no known process was spent by the
+            // kernel's own threads.
             workers: match busy {
                 Some(busy) => known.map(|known| busy - known),
                 None => workers,

@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             started = when(date.trim());
         } else if line.contains("(Q=") || is_row(line) {
             let measured = row(line, op, unit).ok_or(ImportError::Line { number })?;
-            // What was not measured stands there as zero.
+            // Tests that were not measured are listed with zero.
             measurements.extend((measured.mb_s > 0.0).then_some(measured));
         }
     }

@@ -23,7 +23,7 @@ pub enum ImportError {
         crate::record::SCHEMA
     )]
     Schema {
-        /// What it says.
+        /// The schema that the file states.
         found: String,
     },
     /// A line with a result that cannot be read.

@@ -137,7 +137,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
 }
 
 impl Job {
-    /// Where it worked, as far as its options say it.
+    /// The file or directory that the job worked on, if its options state it.
     fn file(&self) -> &str {
         let place = ["filename", "directory"].iter();
         place

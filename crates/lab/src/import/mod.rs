@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub enum Imported {
     /// Runs of this program.
@@ -112,7 +112,7 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
     Ok(Imported::Results(results))
 }
 
-/// Where JSON begins; fio has remarks before it.
+/// The text from the beginning of the JSON on. Fio writes remarks before it.
 fn json(text: &str) -> Option<&str> {
     let list = text.trim_start().strip_prefix('[');
     if list.is_some_and(|list| list.trim_start().starts_with('{')) {
@@ -153,8 +153,8 @@ fn value(text: &str) -> Result<Value, ImportError> {
     }
 }
 
-/// Whether any text in it would change the terminal that it is printed to; `breaks` of lines
-/// are no such.
+/// Whether any text in `value` contains characters that would control the terminal that it is
+/// printed to. The characters in `breaks`, for line breaks, are allowed.
 fn has_control(value: &Value, breaks: &str) -> bool {
     let steers = |c: char| c.is_control() && !breaks.contains(c);
     match value {
@@ -324,7 +324,7 @@ fn times(mut seconds: Vec<f64>) -> Latency {
     }
 }
 
-/// Where the bytes lived, as far as a result says it.
+/// The device of a result, as far as the result states it.
 fn device(cache: &str, engine: &str) -> Device {
     let unknown = || "unknown".to_owned();
     Device {

@@ -21,7 +21,7 @@ const DEBIAN: &[&str] = &[
     "unstable",
 ];
 
-/// Where suites are kept that the mirrors have let go.
+/// The archive of suites that the mirrors have dropped.
 const OLD_SUITES: &str = "http://archive.debian.org/debian";
 
 /// Sources for a private apt: files by name, with their content.

@@ -101,8 +101,8 @@ impl Job {
     }
 }
 
-/// Where the command's standard output and standard error go. The whole machine
-/// waits for one that does not take what is written.
+/// The targets of the command's standard output and standard error. The whole machine blocks while
+/// one of them does not accept data.
 #[derive(Debug)]
 pub struct Outputs {
     /// Its standard output.
@@ -182,7 +182,7 @@ pub(super) fn run(
     let mut heard = Heard::default();
     let outcome = listen(job, &mut heard, [console, status], begin, stop);
     if outcome.is_err() {
-        // It may have ended by itself. What it has started ends with it.
+        // The machine may have ended by itself. The processes that it has started end with it.
         let _ = machine.kill();
     }
     let ended = machine
@@ -353,7 +353,7 @@ fn listen(
 impl Heard {
     fn hear(&mut self, is_status: bool, bytes: &[u8]) {
         if is_status {
-            // Whoever is root inside can write to it, too.
+            // The root user inside the machine can write to it, too.
             let room = MOST_STATUS.saturating_sub(self.status.len());
             let (kept, _) = bytes.split_at(bytes.len().min(room));
             self.status.extend_from_slice(kept);

@@ -106,7 +106,7 @@ const LEFT_OUT: &[&str] = &[
     "*/tools/testing",
 ];
 
-/// What building is at.
+/// The current step of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another process builds it.
@@ -142,16 +142,16 @@ impl std::fmt::Display for Step {
 /// How far building is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What it is at.
+    /// The current step.
     pub step: Step,
-    /// How much of it is done, of [`total`](Self::total).
+    /// Amount of the step that is done, of [`total`](Self::total).
     pub done: u64,
-    /// About how much there is to do; 0 where that is not known.
+    /// Approximate total amount; 0 if it is unknown.
     pub total: u64,
 }
 
-/// Where kernels are kept: `$XDG_CACHE_HOME/cryptmark/lab-kernel`, or the same
-/// below `~/.cache`.
+/// The standard directory of built kernels:
+/// `$XDG_CACHE_HOME/cryptmark/lab-kernel`, or the same below `~/.cache`.
 ///
 /// # Errors
 /// [`KernelError::NoCache`].
@@ -289,7 +289,7 @@ fn make(work: &mut Work<'_>, folder: &Path, sources: &Sources) -> Result<(), Ker
     work.run(command)
 }
 
-/// A make of the kernel's, which says nothing of who built it, and when.
+/// A `make` of the kernel that records neither the builder nor the build time.
 fn kernel_make(work: &Work<'_>, tree: &Path) -> Command {
     let mut command = work.command("make");
     command
@@ -464,7 +464,7 @@ fn keep(cache: &Path, folder: &Path, name: &str) -> Result<(), KernelError> {
     let synced = File::open(&kernel).and_then(|file| file.sync_all());
     synced.map_err(|source| at(&kernel, source))?;
     let place = cache.join(name);
-    // What is there has no kernel, or it would have been found.
+    // An existing folder does not hold a kernel, or it would have been found.
     remove(&place)?;
     fs::rename(&whole, &place).map_err(|source| at(&place, source))
 }
@@ -478,7 +478,7 @@ fn forget(cache: &Path, name: &str) {
     let mut others: Vec<String> = kernels(cache).filter(|other| other != name).collect();
     others.sort_by_key(age);
     for old in others.iter().rev().skip(KEPT - 1) {
-        // One that stays is in nobody's way.
+        // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(cache.join(old));
     }
 }

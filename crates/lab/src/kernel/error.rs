@@ -1,4 +1,5 @@
-//! [`KernelError`]: why there is no lab kernel, or why it did not do its work.
+//! [`KernelError`]: the reasons why the lab kernel is missing or did not do its
+//! work.
 
 use super::build::Step;
 use std::io;
@@ -28,7 +29,7 @@ pub enum KernelError {
         /// Why not.
         source: etcetera::HomeDirError,
     },
-    /// There is no apt that knows an archive of Debian.
+    /// The system has no apt that knows an archive of Debian.
     #[error("this system's apt has no archive of Debian, which provides the kernel's source")]
     NotDebian,
     /// Programs are missing.
@@ -93,7 +94,7 @@ pub enum KernelError {
     /// Something of the machine could not be set up.
     #[error("the lab kernel could not {what}: {said}")]
     SetUp {
-        /// What was tried.
+        /// The step that was tried.
         what: String,
         /// The last words of the kernel and of the program that tried.
         said: String,

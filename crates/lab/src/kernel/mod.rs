@@ -57,16 +57,16 @@ impl Lab {
         &self.kernel
     }
 
-    /// Boots it, runs a job, and waits for its end, or until `stop` is set: the
-    /// exit code of the command, 128 and the signal where that killed it.
+    /// Boots the kernel, runs a job, and waits for its end, or until `stop` is set. Returns the
+    /// exit code of the command, or 128 plus the signal that killed it.
     ///
-    /// Nothing of it is left when this returns, and nothing is left a moment after
-    /// the calling thread has died.
+    /// When this returns, nothing of the machine is left. If the calling thread dies, nothing is
+    /// left a moment later.
     ///
     /// # Errors
-    /// Where there is no exit code of the command: [`KernelError::Crashed`],
-    /// [`KernelError::TimedOut`], [`KernelError::SetUp`],
-    /// [`KernelError::Interrupted`], or that it could not be started.
+    /// If the command has no exit code: [`KernelError::Crashed`], [`KernelError::TimedOut`],
+    /// [`KernelError::SetUp`], [`KernelError::Interrupted`], or an error that the machine could not
+    /// be started.
     pub fn run(&self, job: &Job, outputs: Outputs, stop: &AtomicBool) -> Result<u8, KernelError> {
         boot::run(&self.kernel, job, outputs, stop)
     }

@@ -32,7 +32,7 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 pub(super) struct Work<'a> {
-    /// Where programs run, unless told otherwise.
+    /// The folder in which programs run, unless another one is given.
     folder: PathBuf,
     log: File,
     log_path: PathBuf,
@@ -111,7 +111,8 @@ impl<'a> Work<'a> {
         input: &[u8],
     ) -> Result<(), KernelError> {
         let start = |source| KernelError::Start { source };
-        // What outlives this program ends at its next word, which nobody reads.
+        // A process that outlives this program ends when it next writes,
+        // because the pipe then has no reader.
         let (reader, writer) = io::pipe().map_err(start)?;
         command
             .stdin(Stdio::piped())

@@ -60,7 +60,7 @@ pub enum PlanError {
     Range {
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: u64,
         /// Smallest allowed value.
         low: u64,
@@ -125,7 +125,7 @@ pub enum PlanError {
     /// Fewer rounds than a steady state is judged by.
     #[error("a steady state needs {needed} rounds, but the plan has {rounds}")]
     SteadyRounds {
-        /// What the rule needs.
+        /// The rounds that the rule needs.
         needed: u32,
         /// The plan's repetitions.
         rounds: u32,

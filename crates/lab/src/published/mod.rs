@@ -107,7 +107,7 @@ pub struct Row {
     pub pattern: String,
     /// `read`, `encrypt` and so on.
     pub direction: String,
-    /// What was measured, `throughput`.
+    /// The measured quantity, such as `throughput`.
     pub metric: String,
     /// The unit as printed.
     pub unit: String,
@@ -143,9 +143,9 @@ pub enum TableError {
     Fields {
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// The number of fields in the row.
         fields: u64,
-        /// What the header says.
+        /// The number of fields in the header.
         expected: u64,
     },
     /// A row is not in UTF-8.
@@ -159,13 +159,13 @@ pub enum TableError {
     NotANumber {
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// The text in the field.
         value: String,
     },
-    /// There is no row.
+    /// The table has no rows.
     #[error("there is no row after the header")]
     Empty,
-    /// The bytes could not be read, or are no CSV.
+    /// The bytes cannot be read, or are not CSV.
     #[error(transparent)]
     Csv(csv::Error),
 }

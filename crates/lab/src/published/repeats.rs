@@ -89,7 +89,7 @@ pub enum RepeatsError {
     Number {
         /// The row.
         row: u32,
-        /// What it has.
+        /// The error in the row.
         source: TableError,
     },
     /// The document's table cannot be read.

@@ -52,7 +52,7 @@ struct Written {
     kdf: Option<Box<Kdf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     life: Option<Box<Life>>,
-    /// Where `cryptmark/1` has what is in `operation` now.
+    /// The fields that `cryptmark/1` has in place of `operation`.
     #[serde(flatten, skip_serializing)]
     before: FileOperation,
 }

@@ -100,7 +100,7 @@ impl From<&Life> for Lived {
 }
 
 impl Trial {
-    /// What was measured.
+    /// The set-up that the trial measured.
     pub fn setup(&self) -> Setup {
         let is_dm_crypt = self.system.ends_with("dm-crypt");
         Setup {

@@ -37,11 +37,11 @@ pub struct Trial {
     pub sector_bytes: Option<u32>,
     /// On-disk format, `luks2` and so on; `None` for a bare mapping.
     pub format: Option<String>,
-    /// Where the bytes lived.
+    /// The device that held the bytes.
     pub device: Device,
     /// Name of the workload in the plan.
     pub workload: String,
-    /// What was done: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
+    /// The operation: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
     pub op: String,
     /// Bytes of one request.
     pub block_bytes: u64,
@@ -75,7 +75,7 @@ pub struct Trial {
     /// where there is nothing to compare with.
     #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
-    /// Where most of the time went.
+    /// The activity that took most of the time.
     pub bottleneck: Bottleneck,
     /// SNIA's rule over the last five repetitions; `None` with fewer than five.
     pub steady_state: Option<bool>,
@@ -102,7 +102,7 @@ impl Trial {
     }
 }
 
-/// Where the bytes of a trial lived.
+/// The device that held the bytes of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// `disk`, `ssd`, `hdd`, `ram`, `nbd`, `null`, `simulated`, `unknown`.
@@ -148,7 +148,7 @@ pub struct Latency {
     pub curve: Vec<(f64, f64)>,
 }
 
-/// Where the time went, seconds; the parts add up to `wall` × threads.
+/// The time by activity, seconds; the parts add up to `wall` × threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSplit {
     /// Elapsed time.
@@ -219,7 +219,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Pairs below which there is no verdict.
+    /// Number of pairs below which no verdict is given.
     pub const FEWEST: u32 = 3;
 }
 

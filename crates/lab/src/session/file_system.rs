@@ -118,7 +118,7 @@ impl Agent {
             if let Some(event) = heard.events.pop_front() {
                 return Ok(Some(event));
             }
-            // Whoever has ended has told everything.
+            // An agent that has ended has sent all its events.
             let gone = self.gone.load(Ordering::Relaxed);
             let new = heard.told.as_mut().map_or(Ok(Vec::new()), Told::read)?;
             if new.is_empty() && gone {
@@ -197,7 +197,7 @@ impl Agent {
                 return Ok(summary::sample(&sample));
             }
         }
-        // Why it has ended is known to who has started it.
+        // The caller that started the agent knows why it has ended.
         Err(TrialError::Interrupted)
     }
 
@@ -439,7 +439,7 @@ impl<'a> Session<'a> {
         let mut done = 0;
         let mut outcome = Ok(());
         for (place, agent) in jobs.agents.iter().enumerate() {
-            // What one job leaves of the time is the next one's.
+            // Time that one job leaves over goes to the next one.
             let share = (place + 1) as f64 / jobs.agents.len() as f64;
             let end = |until: &Until| Duration::from_secs_f64(until.seconds * share);
             let time = until.map(|until| clock.now()..begun + clock.ticks(end(until)));
@@ -504,7 +504,7 @@ impl<'a> Session<'a> {
         let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
         let (in_lab, lab) = (job.in_lab, &jobs.surroundings.lab);
         std::thread::scope(|scope| {
-            // Whatever ends this ends the agent.
+            // Any exit from this scope ends the agent.
             let _halt = Raise(Arc::clone(&agent.halt));
             let (halt, gone) = (Arc::clone(&agent.halt), Arc::clone(&agent.gone));
             let running = scope.spawn(move || {
@@ -525,7 +525,7 @@ impl<'a> Session<'a> {
                 true => self.stage(stage, visits.clone(), stop, observer),
                 false => Ok(visits.start),
             };
-            // What is measured beyond that, nobody asks for.
+            // Measurements beyond that point are not needed.
             let decided = measured.is_ok() && agent.begins(stop)?;
             if decided || measured.is_err() {
                 agent.halt.store(true, Ordering::Relaxed);
@@ -574,7 +574,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Where the bytes of a job live; `named` is the path that the user gave.
+/// The device of a job's bytes; `named` is the path that the user gave.
 fn device(job: &Job, named: &Path) -> Device {
     let device = match job.backing {
         Backing::Ram => Device {

@@ -19,7 +19,7 @@ pub struct Visit<'a> {
     pub visits: u64,
 }
 
-/// Who watches a session.
+/// Observes a session.
 pub trait Observer {
     /// A cell is about to be visited.
     fn visiting(&mut self, visit: &Visit<'_>);

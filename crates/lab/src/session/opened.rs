@@ -139,8 +139,7 @@ impl Opened {
         let wanted = |system: &System| plan.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
-        // Who lists all ciphers beside each other protects nothing by them: no
-        // warning of weak ones.
+        // A user who compares all ciphers protects no data with them, so weak ones need no warning.
         let mut warnings = Vec::new();
         for encryption in plan.encryptions(backend)? {
             let encryption = encryption.shared_among(plan.cores)?;

@@ -37,7 +37,7 @@ pub(super) struct Turn {
     pub(super) order: Vec<(usize, usize)>,
     /// Seconds of a slice, where it is not a whole repetition.
     pub(super) slice: Option<f64>,
-    /// Done so far and in all, for who watches.
+    /// Visits done so far and in all, for progress output.
     pub(super) visits: Range<u64>,
 }
 

@@ -159,7 +159,7 @@ impl Ciphers {
 }
 
 impl Encrypting {
-    /// What encrypts.
+    /// The processor that encrypts.
     pub(super) fn processor(&self) -> Processor {
         self.processor
     }

@@ -24,12 +24,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LEAST: f64 = 0.03;
 const MOST: f64 = 1.0;
 
-/// Times that a slice answers as many requests as are in flight. The first of them fill the
-/// queue and are not counted. Where there is little time, it is as few as the second number.
+/// Number of turns of a slice: the answers to all requests in flight count as one turn. The first
+/// turn fills the queue and is not counted. If time is short, the second number applies.
 const TURNS: f64 = 3.0;
 const FEWEST_TURNS: f64 = 2.5;
 
-/// Rounds that the time must be enough for: an interval needs eight.
+/// Rounds for which the time must suffice; an interval needs eight.
 const ROUNDS: f64 = 12.0;
 
 /// A workload that is measured until all its cells are decided.
@@ -201,9 +201,9 @@ mod tests {
             (between(0.80, 0.83), 0.01, true),
             // Not known well enough.
             (between(0.80, 0.85), 0.01, false),
-            // Nothing that anybody would notice.
+            // No difference that users would notice.
             (between(0.99, 1.01), 0.02, true),
-            // Perhaps something, perhaps nothing.
+            // Perhaps a difference, perhaps none.
             (between(0.955, 0.99), 0.05, false),
             (between(0.955, 0.99), 0.01, true),
         ] {

@@ -36,7 +36,7 @@ pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
     }
 }
 
-/// A workload has name, size and threads; there is no pattern to a derivation.
+/// The workload of a recipe: its name, size and threads. A derivation has no access pattern.
 fn workload(recipe: &Recipe) -> Workload {
     Workload::new(recipe.name, Pattern::Sequential, Mix::Encrypt, ByteSize(0))
 }

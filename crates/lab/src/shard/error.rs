@@ -36,7 +36,7 @@ pub enum ShardError {
         shards: u64,
         /// The most there can be.
         portions: u64,
-        /// What a portion is.
+        /// The description of a portion.
         portion: &'static str,
     },
     /// Every host would take its own rate of a cipher.
@@ -48,7 +48,7 @@ pub enum ShardError {
     /// It has no axes of systems, ciphers and workloads.
     #[error("{0} have no matrix")]
     NoMatrix(&'static str),
-    /// The words are no axis of a matrix with a value.
+    /// The text is not an axis of a matrix with a value.
     #[error("{0:?} isn't an axis of a matrix")]
     Axis(String),
     /// A name that is not fit for files and scripts.

@@ -112,7 +112,7 @@ mod tests {
         counts
     }
 
-    /// A machine that is slower today is no regression of encryption.
+    /// A machine that is slower today does not mean that encryption has become slower.
     #[test]
     fn equal_runs_are_rarely_told_apart() {
         for rounds in [5, 10, 60, 300] {

@@ -29,10 +29,10 @@ pub enum StoreError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is a file, and no folder.
+    /// The path is a file, not a folder.
     #[error("{} is not a store of runs: it is not a folder", path.display())]
     NotAStore {
         /// The file, left as it is.
@@ -89,7 +89,7 @@ pub enum StoreError {
     Unreachable {
         /// The database.
         location: Location,
-        /// What was tried last.
+        /// The error of the last attempt.
         source: Box<dyn Error + Send + Sync>,
     },
     /// The server knows no such user, or not with this password.
@@ -97,7 +97,7 @@ pub enum StoreError {
     Credentials {
         /// The database.
         location: Location,
-        /// What the server said.
+        /// The server's error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// Runs are to be written to a server that was opened to read.
@@ -109,9 +109,9 @@ pub enum StoreError {
     /// As many bytes wait for the server as may.
     #[error("{} is full: at most {} of runs may wait there for the store", folder.display(), bytesize::ByteSize(*limit))]
     SpoolFull {
-        /// Where they wait.
+        /// The folder in which the runs wait.
         folder: PathBuf,
-        /// How many bytes may.
+        /// Maximum number of waiting bytes.
         limit: u64,
     },
     /// The configuration cannot be read.
@@ -199,7 +199,7 @@ pub enum StoreError {
         run: String,
         /// Position of the trial; `None` for the header of the run.
         ordinal: Option<u32>,
-        /// Where in the record.
+        /// The parser's error, with its position in the record.
         source: serde_json::Error,
     },
     /// A run of this id is stored already.

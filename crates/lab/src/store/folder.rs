@@ -467,7 +467,7 @@ impl Records for Folder {
         let id = |name: &str| named(name, "jsonl");
         let index = Index::of(&path, &self.path.join("runs"), id);
         let index = index.map_err(|error| self.failed(error))?;
-        // Whoever is in turn now need not wait for it, and some stores cannot be written.
+        // The process that holds the lock need not wait for this, and some stores are read-only.
         if let Some(text) = index.to_save()
             && let Ok(Some(turn)) = self.try_turn()
         {

@@ -49,7 +49,7 @@ impl Log {
             path: path.to_owned(),
         };
         match try_lock(&log.file) {
-            // Whoever held it may have removed or replaced it.
+            // The previous holder may have removed or replaced the file.
             Ok(()) if log.is_current() => log.heal().map(Some),
             Ok(()) | Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),

@@ -49,7 +49,7 @@ pub struct Store {
     kept: Kept,
 }
 
-/// What keeps the runs.
+/// The implementation that keeps the runs.
 enum Kept {
     Files(Folder),
     #[cfg(feature = "postgres")]
@@ -206,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Where this store is.
+    /// The location of this store.
     pub fn location(&self) -> &Location {
         &self.location
     }

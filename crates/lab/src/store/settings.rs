@@ -16,7 +16,7 @@ const SPOOL_SIZE: ByteSize = ByteSize::mib(256);
 pub struct Settings {
     /// The store.
     pub location: Location,
-    /// Where what it cannot take waits.
+    /// The folder for runs that the store cannot take, with its limit.
     pub spool: Spool,
 }
 

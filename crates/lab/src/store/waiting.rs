@@ -5,7 +5,7 @@ use super::{Location, Store, StoreError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where to keep what a server cannot take, and how much of it.
+/// The place for runs that a server cannot take, and its size limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spool {
     /// A folder on a file system that outlives the program; it is created. Every

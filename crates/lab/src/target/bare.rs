@@ -22,7 +22,7 @@ pub enum BareError {
         system: String,
         /// The cipher in dm-crypt notation.
         cipher: String,
-        /// What went wrong.
+        /// The failure.
         what: &'static str,
     },
 }

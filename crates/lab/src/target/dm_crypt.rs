@@ -12,10 +12,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use zeroize::Zeroizing;
 
-/// What it is called.
+/// The name of the device-mapper target.
 const NAME: &str = "dm-crypt";
 
-/// Room for a table line: it must not be moved, which would leave the key behind.
+/// Capacity for a table line. A reallocation would leave a copy of the key behind.
 const LINE: usize = 4096;
 
 /// Devices that this process has made, which no two are to be named alike.

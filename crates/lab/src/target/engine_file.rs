@@ -1,9 +1,8 @@
-//! The built-in engine as a file for a loop device: `builtin-fuse` under a
-//! file system.
+//! The built-in engine as a file for a loop device: `builtin-fuse` under a file system.
 //!
-//! A process of its own serves it, because whoever mounts a file system waits
-//! in the kernel for it. [`serve`] is that process; [`EngineClient`] starts it
-//! and asks it for its times. It ends when its standard input does.
+//! A separate process serves the file, because a process that mounts a file system waits in the
+//! kernel for it. [`serve`] is that process; [`EngineClient`] starts it and asks it for its times.
+//! It ends when its standard input does.
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
@@ -377,7 +376,7 @@ fn begin(
         device,
         crypto: Arc::clone(crypto),
     }));
-    // Calibrated before anybody asks for times.
+    // The clock is calibrated before the first request for times.
     Clock::get();
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let export = Export::new(Arc::clone(&device) as Arc<dyn BlockDevice>, Access::Write);
@@ -390,7 +389,7 @@ fn begin(
     Ok((mounted, device, backend))
 }
 
-/// What a server serves.
+/// The volume that a server serves.
 type Volume = Count<Metered<CryptDevice<FileDevice>>>;
 
 /// A device whose queues add the time of encryption to one counter, in ticks.

@@ -101,7 +101,7 @@ pub enum JavaError {
     /// No answer in time; the virtual machine was killed.
     #[error("java did not answer `{request}` within {seconds} s")]
     Silent {
-        /// What was asked.
+        /// The request.
         request: String,
         /// The limit.
         seconds: u64,

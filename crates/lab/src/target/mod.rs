@@ -63,7 +63,7 @@ pub enum TargetError {
         system: String,
         /// The cipher in dm-crypt notation.
         cipher: String,
-        /// What went wrong.
+        /// The failure.
         what: &'static str,
     },
 }

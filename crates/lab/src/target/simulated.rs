@@ -46,11 +46,11 @@ pub enum SimulatedError {
     /// All of the extent is to be written, and there would be too few blocks to clean.
     #[error("{name} with {} has too few spare blocks to be written completely", size.display().si())]
     TooFewBlocks {
-        /// What was given.
+        /// The given name.
         name: String,
         /// Bytes asked for.
         size: ByteSize,
-        /// Bytes that do.
+        /// The smallest size that is possible, bytes.
         least: ByteSize,
     },
     /// The name does not stand for a possible drive, or the drive is too small.
@@ -364,7 +364,7 @@ mod tests {
         }
     }
 
-    /// Adiantum is no AES: a processor without its instructions is what it is for.
+    /// Adiantum is not AES: it is meant for processors without AES instructions.
     #[test]
     fn a_rate_is_for_one_cipher() {
         let rates = BTreeMap::from([

@@ -19,7 +19,7 @@ use thiserror::Error;
 pub struct Storage {
     /// The plain device: exactly the extent, nothing beside it.
     pub device: Arc<dyn BlockDevice>,
-    /// Where another program reaches it.
+    /// The path by which another program reaches it.
     pub reach: Option<Reach>,
     /// The description of the device for records.
     pub description: Device,
@@ -63,7 +63,7 @@ pub enum StorageError {
         path: PathBuf,
         /// Its size.
         available: u64,
-        /// What the plan needs.
+        /// Bytes that the plan needs.
         needed: u64,
     },
     /// The export of a server cannot be had.
@@ -147,7 +147,7 @@ pub fn names_export(path: &Path) -> bool {
     })
 }
 
-/// Where an extent is to be, and how it is made.
+/// The place of an extent, and the way in which it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// A directory (a test file is made there and never seen), a file, a block device, or the

@@ -63,7 +63,7 @@ const PATH: &str = "path:";
      `cryptmark doctor` lists"
 )]
 pub struct UnknownSystem {
-    /// What was given.
+    /// The given name.
     pub name: String,
 }
 

@@ -24,7 +24,7 @@ const CASCADE_KEYS: usize = 192;
 /// A derivation failed or was interrupted.
 #[derive(Debug, Error)]
 pub enum UnlockError {
-    /// It was refused, or there is no memory for it.
+    /// The derivation was refused, or memory is too small for it.
     #[error(transparent)]
     Volume(#[from] VolumeError),
     /// The user asked to stop.
@@ -198,12 +198,11 @@ const fn luks(name: &'static str, format: &'static str, cost: Cost) -> Recipe {
 }
 
 impl Recipe {
-    /// Settles the costs: at once where the format fixes them, in some seconds
-    /// where it calibrates, to `iter_time` ms. `cores` and `memory` bytes are the
-    /// machine's.
+    /// Settles the costs: at once if the format fixes them, or in some seconds by calibrating them
+    /// to `iter_time` ms. `cores` and `memory` bytes are the machine's.
     ///
     /// # Errors
-    /// [`UnlockError::Volume`] where there is no memory.
+    /// [`UnlockError::Volume`] if memory is too small.
     pub fn prepare(&self, cores: u32, memory: u64, iter_time: u32) -> Result<Unlock, UnlockError> {
         let kdf = match self.cost {
             Cost::Fixed(kdf) => kdf,

@@ -138,7 +138,7 @@ fn speak(
         .args(more)
         .args(["--mount-options=nokernelcrypto"])
         .args(volume)
-        // Where it makes the folders in which it serves.
+        // VeraCrypt makes the folders in which it serves here.
         .env("TMPDIR", folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

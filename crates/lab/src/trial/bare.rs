@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 /// about a thousandth of it.
 const BATCH: Duration = Duration::from_micros(20);
 
-/// Where data begins in its page, by repetition: at cache lines, as I/O
-/// buffers do, and once where an allocator may put it.
+/// Offset of the data in its page, by repetition: at cache lines, as I/O
+/// buffers have it, and once as an allocator may place it.
 const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
 
 /// Runs `workload` once on `cipher`, over `extent` bytes in every thread, or
@@ -127,7 +127,7 @@ fn warm_up(cipher: &Bare, encrypts: bool, data: &mut Data) {
 /// The data that one thread works on.
 struct Data {
     buffer: AlignedBuffer,
-    /// Where the first request begins in the buffer.
+    /// Offset of the first request in the buffer.
     offset: usize,
     request_bytes: usize,
     /// Requests that the buffer holds.

@@ -86,7 +86,7 @@ impl Full {
 mod tests {
     use super::*;
 
-    /// Requests a second of answers at these milliseconds, the last of which nobody follows.
+    /// Requests per second for answers at these milliseconds, the last of which no request follows.
     fn rate(depth: usize, answers: &[f64]) -> Option<f64> {
         let clock = Clock::get();
         let mut full = Full::new(depth, true);
@@ -94,7 +94,7 @@ mod tests {
             let ticks = (at / 1e3 * clock.hz) as u64;
             full.answer(ticks, number + 1 < answers.len());
         }
-        // What is answered afterwards empties the queue.
+        // Later answers empty the queue.
         let end = (answers[answers.len() - 1] / 1e3 * clock.hz) as u64;
         (0..depth).for_each(|_| full.answer(end, false));
         full.rates(4096.0, clock).map(|rates| rates.iops)

@@ -39,10 +39,9 @@ pub struct Load<'a> {
     pub jobs: u32,
     /// Bytes of a system call.
     pub buffer: usize,
-    /// What is written.
+    /// The content that is written.
     pub noise: &'a Noise,
-    /// The device, where it keeps what the file system has written in a cache of
-    /// its own.
+    /// The device, if it has a cache of its own for the file system's writes.
     pub caching: Option<&'a Path>,
 }
 
@@ -177,11 +176,11 @@ fn write(path: &Path, place: Place, load: Load<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the files where there is no clock: into a tree that a file system is
-/// made of, or into one that is to be read.
+/// Writes the files outside the timed part, into a tree from which a file system is made or into
+/// one that is to be read.
 ///
 /// # Errors
-/// Those of the system.
+/// The system's errors.
 pub fn populate(load: Load<'_>) -> io::Result<()> {
     if load.files.count == 0 {
         return Ok(());
@@ -227,12 +226,11 @@ const PIECE: usize = 1 << 20;
 /// Bytes that all devices take at once.
 const BLOCK: usize = 4096;
 
-/// Puts a file system that was made before, in the file `image`, on `device`,
-/// where there is no clock; what is left of flash is erased. It goes around the
-/// device's cache.
+/// Copies the prepared file system in the file `image` to `device`, outside the timed part. The
+/// rest of a flash device is erased. The copy bypasses the device's cache.
 ///
 /// # Errors
-/// Those of the system.
+/// The system's errors.
 pub fn put(image: &Path, device: &Path, flash: Option<Flash>) -> io::Result<()> {
     let mut image = File::open(image)?;
     // The run holds what is below it.

@@ -1,4 +1,4 @@
-//! What every store must do, whatever keeps its runs.
+//! The requirements that every store must meet, whatever keeps its runs.
 
 use cryptmark_lab::record::*;
 use cryptmark_lab::store::{LATEST, Location, Spool, Store, StoreError, TakenOver};
@@ -146,7 +146,7 @@ pub fn all(location: &Location) {
     taken_over(&store);
     pages(&store);
     drop(store);
-    // What was stored outlives the connection.
+    // Stored runs outlive the connection.
     let again = Store::open(location).unwrap();
     assert_eq!(again.load("2026-b").unwrap(), run("2026-b", 2));
 }
@@ -532,7 +532,7 @@ pub const RUNS: u32 = 5;
 /// Trials that a writer puts into each of its runs.
 pub const TRIALS: u32 = 8;
 
-/// What one of several concurrent writers does, with a connection of its own.
+/// The work of one of several concurrent writers, with a connection of its own.
 pub fn write_as(location: &Location, writer: u32) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(location, folder.path());

@@ -139,7 +139,7 @@ impl<'a> Block<'a> {
         format!("{what}: {}; here {}", self.source(), self.ours())
     }
 
-    /// Where the document has its figures of.
+    /// The document's source of its figures.
     fn source(&self) -> String {
         let published = self.members[0].published;
         let there = [&published.system, &published.device, &published.figure];

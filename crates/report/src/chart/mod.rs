@@ -28,7 +28,7 @@ pub(crate) struct Chart {
     pub(crate) plot: Plot,
 }
 
-/// What a chart draws.
+/// The drawing of a chart.
 pub(crate) enum Plot {
     Bars(bars::Bars),
     Dots(dots::Dots),
@@ -148,7 +148,7 @@ impl Drawing {
     }
 }
 
-/// Where a text hangs from its point.
+/// The horizontal position of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Hang {
     Left,
@@ -156,7 +156,7 @@ pub(crate) enum Hang {
     Right,
 }
 
-/// One line of text, centred vertically on `y`; nothing where there are no words.
+/// One line of text, centred vertically on `y`; empty if there are no words.
 pub(crate) fn text(words: &str, (x, y): Point, hang: Hang, colour: Colour) -> Markup {
     let anchor = match hang {
         Hang::Left => None,

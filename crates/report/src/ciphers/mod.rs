@@ -192,7 +192,7 @@ fn is_same_but_size(a: &Trial, b: &Trial) -> bool {
         workload: String::new(),
         ..trial.load()
     };
-    // What most cells differ in is to be had for nothing.
+    // The cheap comparisons, in which most cells differ, come first.
     (&a.system, &a.op, a.encryption()) == (&b.system, &b.op, b.encryption())
         && a.setup() == b.setup()
         && asked(a) == asked(b)

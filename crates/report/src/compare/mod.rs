@@ -92,7 +92,7 @@ pub struct Side {
 /// A property of the environment that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs: `processor`, `kernel`, `device model`, …
+    /// The property that differs: `processor`, `kernel`, `device model`, …
     pub what: &'static str,
     /// Its value in A.
     pub a: String,
@@ -107,7 +107,7 @@ pub struct Key {
     pub label: String,
     /// The load as people call it: `mkfs on ext4, 64 MiB, warm`.
     pub title: String,
-    /// What was measured.
+    /// The set-up that was measured.
     #[serde(flatten)]
     pub setup: Setup,
     /// The work that it was given.
@@ -158,7 +158,7 @@ pub enum CompareError {
         report::differences(differences)
     )]
     Environment {
-        /// What differs.
+        /// The differences.
         differences: Vec<Difference>,
     },
     /// No cell is in both runs.
@@ -241,7 +241,8 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         .into_iter()
         .map(|(cell, other)| pair((a, cell), (b, other.trial), options))
         .collect();
-    // Where a share of plain is judged, plain's own rate says what the machine does.
+    // If shares of plain are judged, plain's own rate shows only the state of the machine and is
+    // not judged.
     let divided: BTreeSet<Load> = cells
         .iter()
         .filter(|pair| pair.by == Some(Normalise::Plain))

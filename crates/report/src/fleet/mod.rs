@@ -87,7 +87,7 @@ pub struct Alike {
     pub fs: String,
     /// Name of the workload.
     pub workload: String,
-    /// What it does.
+    /// The operation of the workload.
     pub op: String,
     /// Bytes of a request.
     pub block_bytes: u64,
@@ -134,7 +134,7 @@ pub struct Outliers {
 pub struct Outlier {
     /// Its run.
     pub run: String,
-    /// What it measured.
+    /// The properties of the measurement.
     #[serde(flatten)]
     pub alike: Alike,
     /// Its ratio.
@@ -154,7 +154,7 @@ pub struct Outlier {
 /// six trials of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
-    /// What is slower.
+    /// The properties of the slower trials.
     #[serde(flatten)]
     pub alike: Alike,
     /// The version that was seen before on such machines.

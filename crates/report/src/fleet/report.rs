@@ -316,7 +316,7 @@ fn regression(regression: &Regression) -> Row {
     alike_row(&regression.alike, [], cells)
 }
 
-/// What the words mean.
+/// The meaning of the words.
 const WORDS: [(&str, &str); 6] = [
     (
         "Against plain",

@@ -358,7 +358,7 @@ fn shades(leak: &Leak) -> String {
     leak.map.iter().map(shade).collect()
 }
 
-/// What the words mean.
+/// The meaning of the words.
 const WORDS: [(&str, &str); 6] = [
     (
         "TRIM passed, TRIM blocked",

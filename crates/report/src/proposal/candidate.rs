@@ -59,7 +59,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Where a later run of each workload should lie.
+    /// The expected range of a later run of each workload.
     pub(super) fn expected(&self, run: &Run) -> Vec<Expected> {
         let floor = stats::noise_floor(run.noise.aa_ratio);
         let expected = self.setup.cells.iter().filter_map(|cell| {

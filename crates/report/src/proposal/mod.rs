@@ -43,10 +43,10 @@ pub struct Machine {
     pub place: Place,
 }
 
-/// Where a volume is to be.
+/// The place of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A block device or a file that is there, by its whole path.
+    /// An existing block device or file, by its whole path.
     There(String),
     /// A file that is to be made, by its whole path.
     New(String),
@@ -128,7 +128,7 @@ pub struct Setup {
 pub struct Choice {
     /// `cipher`, `sector size`, …
     pub what: &'static str,
-    /// What is chosen.
+    /// The chosen value.
     pub value: String,
     /// One sentence.
     pub reason: String,
@@ -146,10 +146,10 @@ pub struct Expected {
     pub ratio: Interval,
 }
 
-/// What was not chosen.
+/// A rejected option.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// What instead.
+    /// The option.
     pub instead: String,
     /// Its cost, as one sentence.
     pub cost: String,
@@ -178,7 +178,7 @@ pub struct Proposal {
     pub schema: &'static str,
     /// The answer, one sentence.
     pub answer: String,
-    /// What sets the rate.
+    /// The limit of the rate.
     pub limit: Limit,
     /// The set-up for a program.
     pub setup: Setup,

@@ -161,7 +161,7 @@ fn cipher(
     if others().next().is_none() {
         return format!("You asked for this cipher; it encrypts{rate}.");
     }
-    // Whoever stands before it in the order of preference, or else costs most.
+    // The candidate before it in the order of preference, or else the most expensive one.
     let preferred = candidates
         .first()
         .filter(|first| !std::ptr::eq(*first, chosen));

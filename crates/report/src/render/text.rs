@@ -34,7 +34,7 @@ pub(crate) fn render(document: &Document, style: &Style) -> String {
     let mut lines = Lines::default();
     let mut heading = false;
     for block in document.parts(TERMINAL) {
-        // What a heading is of follows it at once.
+        // The content of a heading follows it without an empty line.
         let of_heading = std::mem::replace(&mut heading, matches!(block.kind, Kind::Heading(..)));
         lines.apart |= match block.kind {
             Kind::Heading(..) | Kind::Gap => true,

@@ -176,7 +176,8 @@ const PARTS: [Part; 5] = [
     ("other", palette::GREY, |time| time.other),
 ];
 
-/// Where the driving threads' time went; nothing when no cell has a ledger.
+/// The time of the driving threads by activity; `None` when no cell has a
+/// ledger.
 fn ledger(groups: &[Group<'_>]) -> Option<Chart> {
     let blocks = groups.iter().map(|group| {
         let bars = group.rows.iter().filter_map(|row| {
@@ -228,7 +229,8 @@ fn shares(trial: &Trial) -> Vec<(&'static Part, f64)> {
         .collect()
 }
 
-/// Where the axis of latencies ends: beyond, too few requests make a curve.
+/// The end of the axis of latencies. Beyond it, too few requests make up a
+/// curve.
 const LAST: f64 = 99.99;
 /// The percentiles that the axis names; all but the last are marked.
 const NAMED: [f64; 5] = [50.0, 90.0, 99.0, 99.9, LAST];

@@ -242,7 +242,7 @@ impl Browser {
         decoded(&self.call("Page.printToPDF", paper))
     }
 
-    /// What a screen reader is told: roles with names, in the order of the page.
+    /// The information that a screen reader gets: roles with names, in the order of the page.
     pub fn accessible(&mut self) -> Vec<(String, String)> {
         let tree = self.call("Accessibility.getFullAXTree", json!({}));
         let text = |node: &Value, field: &str| {
@@ -266,7 +266,7 @@ fn decoded(answer: &Value) -> Vec<u8> {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Whoever does not end when asked to is ended.
+        // A browser that does not end when asked to is killed.
         let close = json!({"id": 0, "method": "Browser.close"});
         let asked = self.to.write_all(format!("{close}\0").as_bytes());
         if asked.is_ok() {

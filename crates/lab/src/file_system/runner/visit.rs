@@ -25,7 +25,7 @@ pub(super) enum Content {
     Files(Files),
     /// The files of all jobs, and a copy of each.
     Copied(Files),
-    /// There is no file system: the device itself holds the bytes of all jobs' files.
+    /// The bytes of all jobs' files on the device itself, without a file system.
     Bare(Files),
 }
 
@@ -77,7 +77,7 @@ impl<'a> Visit<'a, '_> {
         }
         self.get_ready(operation)?;
         let nothing = self.usage(Usage::before);
-        // What reading the counters takes is no part of a mount that is as short.
+        // The time for reading the counters is subtracted, because a mount may be just as short.
         let reading = self.usage(Usage::after).since(nothing);
         let before = self.usage(Usage::before);
         let begun = unix_time();

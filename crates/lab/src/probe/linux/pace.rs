@@ -67,7 +67,7 @@ impl Pace {
         };
         let (say, kept) = std::sync::mpsc::channel();
         let watch = move || {
-            // Nobody listens any more where the watch has ended.
+            // The receiver is gone if the watch has ended.
             let _ = say.send(stay_on_core(nth));
             while !over.load(Ordering::Relaxed) {
                 std::thread::sleep(PERIOD);

@@ -76,7 +76,7 @@ pub fn blocks(path: &Path) -> Blocks {
     }
 }
 
-/// What holds a path.
+/// The device or mount that holds a path.
 struct Below {
     is_device: bool,
     mount: Option<Mount>,

@@ -136,7 +136,7 @@ impl Server {
             Before::Nothing => state.under_way.insert(run.clone()),
             Before::Anything => state.under_way.remove(run),
         };
-        // Who was away is not waited for again.
+        // A server that was unavailable is not waited for again.
         let patience = match state.absence {
             Some(_) => Duration::ZERO,
             None => PATIENCE,

@@ -43,7 +43,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Server {
     parameters: Parameters,
     location: Location,
-    /// Where runs wait for it; nowhere if it was opened to read.
+    /// The place where runs wait for the server; `None` if it was opened to read.
     waiting: Option<hand_over::Waiting>,
 }
 
@@ -119,7 +119,7 @@ fn is_absence(error: &postgres::Error) -> bool {
     error.is_closed() || cause.is_some_and(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
-/// What a transaction does.
+/// The kind of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Read,
@@ -280,7 +280,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits a while; false where there is no time left to.
+    /// Waits for the next attempt. Returns false if no time is left.
     fn wait(&mut self) -> bool {
         // Thousands who lost the server at the same time must not come back at
         // the same time: half to all of the pause.

@@ -91,8 +91,8 @@ fn put(tx: &mut Transaction<'_>, rows: &Rows<'_>, before: Before) -> Result<Take
     tx.execute(query::ADD_RUN, &columns)?;
     if let Some(shard) = rows.run.shard.as_ref().filter(|_| !rows.run.partial) {
         let index = i64::from(shard.index);
-        // Who comes second waits here for the end of the first, and must not hold the
-        // row of his run meanwhile, which the first may drop.
+        // The second writer waits here for the first one's commit. It must not hold the row of its
+        // run meanwhile, because the first writer may drop that row.
         tx.execute(query::ADD_SHARD, &[&shard.experiment, &index, id])?;
         let by = shard_is(tx, shard)?.ok_or_else(|| no_such_run(id))?;
         tx.execute(

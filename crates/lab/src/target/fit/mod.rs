@@ -250,11 +250,11 @@ pub struct Fit {
 pub struct Cell {
     /// The probe's name.
     pub probe: &'static str,
-    /// What the figures are.
+    /// The quantity that the figures measure.
     pub shows: Shows,
-    /// Of the real device.
+    /// The figure of the real device.
     pub measured: f64,
-    /// Of the simulated drive.
+    /// The figure of the simulated drive.
     pub fitted: f64,
 }
 
@@ -272,9 +272,9 @@ pub struct Number {
     pub key: &'static str,
     /// Of the drive that the search began with.
     pub before: f64,
-    /// What was found.
+    /// The fitted value.
     pub after: f64,
-    /// Whether any probe shows it; if none does, it stayed.
+    /// Whether any probe shows the number. If none does, it keeps its value.
     pub seen: bool,
 }
 
@@ -307,7 +307,8 @@ pub fn fit(
     let wanted: Vec<f64> = measured.iter().map(|figure| figure.ln()).collect();
     let found = search::least_squares(&logs, &wanted, &mut figures)?;
     let knobs: Vec<f64> = found.place.iter().map(|log| log.exp()).collect();
-    // What nothing shows did not move, but by what is less than an error.
+    // A number that no probe shows keeps its start value. Any change of it is smaller than the
+    // error.
     let seen: Vec<bool> = found.influence.iter().map(|most| *most > SEEN).collect();
     let kept = start.iter().zip(&knobs).zip(&seen);
     let knobs: Vec<f64> = kept

@@ -41,11 +41,11 @@ impl Shows {
 pub struct Probe {
     /// Name in tables.
     pub name: &'static str,
-    /// What is asked for.
+    /// The workload of the probe.
     pub workload: Workload,
-    /// What its figure is.
+    /// The quantity that its figure measures.
     pub shows: Shows,
-    /// Where: shares of the device.
+    /// Its range on the device, as shares of the size.
     within: [f64; 2],
 }
 

@@ -38,7 +38,7 @@ const PRIOR: f64 = 0.02;
 /// The simulation: figures for given numbers.
 type Figures<'a, E> = dyn FnMut(&[f64]) -> Result<Vec<f64>, E> + 'a;
 
-/// Where the search ended.
+/// The end of the search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The place.

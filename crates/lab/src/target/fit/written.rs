@@ -18,7 +18,7 @@ pub fn written(base: &str, fit: &Fit, title: &str, source: &str, capacity: Optio
         table.insert(number.key.to_owned(), value);
         found.push((number.key, source.to_owned()));
     }
-    // A capacity that is no TOML integer is no disk's.
+    // A capacity that does not fit into a TOML integer cannot be a disk's.
     if let Some(bytes) = capacity.and_then(|bytes| i64::try_from(bytes).ok()) {
         table.insert("capacity".to_owned(), Value::Integer(bytes));
         found.push(("capacity", "the device's own".to_owned()));

@@ -191,7 +191,7 @@ pub(super) fn finish(command: &mut Command) -> io::Result<Finished> {
 
 fn all_of(messages: &mut File) -> String {
     let mut said = Vec::new();
-    // What cannot be read back is only a message less.
+    // If the messages cannot be read back, the error only has no message.
     let _ = messages
         .rewind()
         .and_then(|()| messages.read_to_end(&mut said));

@@ -74,7 +74,7 @@ pub enum Absent {
     NotRunnable {
         /// The library.
         library: &'static str,
-        /// What the system said.
+        /// The system's error.
         reason: std::io::ErrorKind,
     },
     /// It can run programs and not compile the one that it must run.
@@ -104,7 +104,7 @@ pub enum Absent {
         library: &'static str,
         /// Its version.
         version: String,
-        /// What was asked for.
+        /// The requested cipher.
         cipher: String,
     },
 }

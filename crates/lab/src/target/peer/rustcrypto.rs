@@ -35,7 +35,8 @@ pub(super) fn open(wanted: Wanted<'_>) -> Opened {
     Ok((version(wanted), keyed(wanted)))
 }
 
-/// `aes 0.9.4, xts-mode 0.6.0`: there is no version of all crates together.
+/// The versions of the crates in use, `aes 0.9.4, xts-mode 0.6.0`. The crates
+/// have no common version.
 fn version(wanted: Wanted<'_>) -> String {
     let cipher = match wanted.algorithm {
         "blowfish_le" => "blowfish",
