@@ -53,19 +53,19 @@ pub struct Rates {
     pub spread: f64,
 }
 
-/// A cipher, with its cost where that is known.
+/// A cipher, with its cost if that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cipher {
     /// dm-crypt notation.
     pub name: String,
-    /// Bits of the key, counted as cryptsetup counts; the cipher's default where absent.
+    /// Bits of the key, counted as cryptsetup counts; the cipher's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_size: Option<u32>,
-    /// Cycles per byte to encrypt; measured where absent.
+    /// Cycles per byte to encrypt; measured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encrypt: Option<f64>,
-    /// Cycles per byte to decrypt; measured where absent.
+    /// Cycles per byte to decrypt; measured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decrypt: Option<f64>,
     /// By how much these may be wrong, per cent.
@@ -361,7 +361,7 @@ struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// Nothing where something is missing.
+    /// The parts of `trial`; `None` if one of them is missing.
     fn of(trial: &'a Trial) -> Option<Self> {
         let crypto = trial.time_s.crypto;
         let usable = trial.tier == Tier::Fs

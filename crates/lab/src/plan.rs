@@ -35,7 +35,7 @@ pub struct Plan {
     pub name: String,
     /// One line for the list of plans.
     pub title: String,
-    /// Which stretch of the road is timed.
+    /// The tier that is timed.
     #[serde(default = "block_tier")]
     pub tier: Tier,
     /// Bytes of the test extent.
@@ -47,7 +47,7 @@ pub struct Plan {
     /// longer than a workload's `seconds`; as many as of any other when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_repetitions: Option<u32>,
-    /// Systems beside `none`, which every plan measures.
+    /// Systems in addition to `none`, which every plan measures.
     #[serde(default = "builtin")]
     pub systems: Vec<System>,
     /// dm-crypt notation.
@@ -71,7 +71,7 @@ pub struct Plan {
     /// dm-crypt and VeraCrypt encrypt them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_cores: bool,
-    /// Key derivations beside bare ciphers, by `cryptsetup benchmark`'s names.
+    /// Key derivations in addition to bare ciphers, by `cryptsetup benchmark`'s names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivations: Vec<String>,
     /// Target duration of calibrated key derivations, ms, 1 to 60,000.
@@ -217,7 +217,7 @@ impl Plan {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
@@ -269,8 +269,8 @@ impl Plan {
         self.only.as_ref().is_none_or(|only| only.iter().any(is))
     }
 
-    /// Leaves only the ciphers that have keys of `bits` bits; none is left out
-    /// where no cipher has them, so that the error says what is possible.
+    /// Sets the key size to `bits` and keeps only the ciphers that have it. If no cipher has it,
+    /// all are kept, so that the error names the possible sizes.
     pub fn keep_key_size(&mut self, bits: u32) {
         let has = |cipher: &String| Encryption::parse(cipher, Some(bits), 512, None).is_ok();
         if self.ciphers.iter().any(has) {
@@ -302,11 +302,11 @@ impl Plan {
         self.size.as_u64() / 4096 * 4096
     }
 
-    /// Every cipher of the plan with the plan's key sizes and each of its sector
-    /// sizes, on `backend` where one is forced.
+    /// Every cipher of the plan with the plan's key sizes and each of its sector sizes, on
+    /// `backend` if one is forced.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`]; also where a cipher has none of several key sizes.
+    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
     pub fn encryptions(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
         let mut encryptions = Vec::new();
         for cipher in &self.ciphers {
@@ -333,8 +333,8 @@ impl Plan {
         self.derivations.iter().map(recipe).collect()
     }
 
-    /// The key sizes to measure a cipher with; one that it lacks where it has none
-    /// of them, so that the error says what is possible.
+    /// The key sizes to measure a cipher with. If it has none of the plan's sizes, one of these is
+    /// returned, so that the error names the possible ones.
     fn key_sizes_of(&self, cipher: &str) -> Vec<Option<u32>> {
         let Some(sizes) = &self.key_size else {
             return vec![None];

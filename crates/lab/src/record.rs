@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// The schema that this program writes.
 pub const SCHEMA: &str = "cryptmark/2";
 
-/// The one before, where trials have all fields of [`FileOperation`] among their own.
+/// The previous schema, in which trials have all fields of [`FileOperation`] among their own.
 const BEFORE: &str = "cryptmark/1";
 
 /// Whether this program reads records of `schema`.
@@ -55,11 +55,10 @@ pub struct Run {
     pub partial: bool,
     /// The command line's seed: same seed, same extents and data.
     pub seed: u64,
-    /// The part of an experiment that it is, where many hosts share one.
+    /// The part of an experiment that the run is, if many hosts share the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// SHA-256 of what it measures, hexadecimal, where one that was interrupted can be
-    /// gone on with.
+    /// SHA-256 of the run's definition, hexadecimal, if an interrupted run of it can be continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The machine, as far as it influences the figures.
@@ -69,7 +68,7 @@ pub struct Run {
     /// The document that the plan repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
-    /// How the device was prepared, where rounds went on until it was steady.
+    /// The preparation of the device, if rounds went on until it was steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditioning: Option<Conditioning>,
     /// Scores that are made of rates, as other programs make them.
@@ -115,8 +114,8 @@ pub struct Shard {
     pub of: u32,
     /// SHA-256 of what the whole experiment measures, hexadecimal.
     pub fingerprint: String,
-    /// Which of the experiment's portions it has, in the order of its trials, from 0;
-    /// none where it is a run of its own. A portion is a workload on one simulated drive.
+    /// Which of the experiment's portions it has, in the order of its trials, from 0; empty for a
+    /// run of its own. A portion is a workload on one simulated drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub portions: Vec<u32>,
 }
@@ -186,7 +185,7 @@ pub struct Host {
     pub kernel: String,
     /// Distribution or system name.
     pub os: String,
-    /// CPU frequency governor, where there is one.
+    /// CPU frequency governor, if there is one.
     pub governor: Option<String>,
     /// Total memory, bytes.
     pub memory: u64,
@@ -194,7 +193,7 @@ pub struct Host {
     pub load_average: Option<f64>,
     /// Share of CPU time stolen by the hypervisor during the run, 0 to 1.
     pub steal: Option<f64>,
-    /// Hypervisor, where the processor reports one.
+    /// Hypervisor, if the processor reports one.
     pub hypervisor: Option<String>,
     /// Versions of this program and of what it measured with.
     pub versions: BTreeMap<String, String>,

@@ -113,8 +113,8 @@ impl FleetPlan {
         Self::checked(name, seed, cut, table, experiment)
     }
 
-    /// The experiment in a file that [`FleetPlan::to_toml`] has written, and no
-    /// other; `None` where the file is a plan.
+    /// The experiment in a file that [`FleetPlan::to_toml`] has written; `None` if the file is a
+    /// plan.
     ///
     /// # Errors
     /// Any [`ShardError`].
@@ -319,7 +319,7 @@ impl FleetPlan {
                 Cut::Hosts(_) => None,
                 Cut::Matrix(matrix) => Some(matrix.clone()),
             },
-            // Its keys are sorted, whatever order they were written in.
+            // Its keys are sorted, regardless of the order in which they were written.
             plan: self.table.clone(),
         };
         let text = serde_json::to_string(&canonical).expect("TOML can be written as JSON");
@@ -412,7 +412,7 @@ fn drives(plan: &Plan) -> Vec<System> {
     drives.cloned().collect()
 }
 
-/// The portions of one of so many hosts: neighbours, and as many as the others have.
+/// The portions of one host of `hosts`: consecutive ones, and as many as the others have.
 fn share(portions: u32, place: u32, hosts: u32) -> Range<u32> {
     let before = |place: u32| (u64::from(place) * u64::from(portions) / u64::from(hosts)) as u32;
     before(place)..before(place + 1)

@@ -1,10 +1,10 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
-//! An interval of a median is between two order statistics: as many values lie outside on each
-//! side as chance puts there in 5 % of the cases, whatever the values' distribution is. If the
-//! number of values depends on what they are, it is that of a [`sequence`], or of the last look
-//! at it. That of values that were not measured in turns is [`two_runs`].
-//! docs/method/pairs.md says why pairs and medians.
+//! An interval of a median is between two order statistics: as many values lie outside on each side
+//! as chance puts there in 5 % of the cases, whatever the values' distribution is. If the number of
+//! values depends on the values, the interval is that of a [`sequence`], or of the last look at it.
+//! For values that were not measured in alternation, it is that of [`two_runs`].
+//! docs/method/pairs.md gives the reasons for pairs and medians.
 
 mod last_look;
 mod sequence;
@@ -40,8 +40,8 @@ pub enum Looks {
 }
 
 impl Looks {
-    /// Median of `values` with the 95 % interval that holds for so many looks; `None` when
-    /// there are none.
+    /// Median of `values` with the 95 % interval that holds for this frequency of looks; `None`
+    /// when there are no values.
     pub fn interval(self, values: &[f64]) -> Option<Interval> {
         match self {
             Self::Once | Self::Last => interval(values),
@@ -132,11 +132,11 @@ pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
 }
 
 /// Interval of the ratios of a subject's rates to a reference's, which are measured in `pairs`
-/// pairs: A B, B A, so that drift hits both alike. `rate` is told whether it is the subject's
-/// turn, and in which pair. `None` without a pair.
+/// pairs: A B, B A, so that drift hits both alike. `rate` gets whether it is the subject's turn,
+/// and the number of the pair. `None` without a pair.
 ///
 /// # Errors
-/// What `rate` fails with.
+/// The error of `rate`.
 pub fn in_turns<E>(
     pairs: u64,
     mut rate: impl FnMut(bool, u64) -> Result<f64, E>,

@@ -125,7 +125,7 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
     }
 }
 
-/// At the clock of each sample, or at `core_hz` where that is not known.
+/// Cycles per byte, at the clock of each sample, or at `core_hz` if that is unknown.
 fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Vec<f64> {
     let cycles = |sample: &Sample| sample.ledger.crypto * sample.core_hz.unwrap_or(core_hz);
     samples

@@ -18,8 +18,8 @@ use thiserror::Error;
 /// Places of a sweep, at most.
 const PLACES: u64 = 1_000_000;
 
-/// Lives from different seeds that are summarised together, at most; of more, each so many
-/// are a place of their own, so that hosts can share them.
+/// Maximum number of lives from different seeds that are summarised together. More seeds make
+/// several places of this size, so that hosts can share them.
 const TOGETHER: u32 = 100;
 
 /// Files that are used, at least: of the smallest drive that is simulated the emptiest.
@@ -101,8 +101,8 @@ pub struct Sweep {
     pub title: String,
     /// SSDs of `cryptmark drive list`, or files that end in .toml.
     pub devices: Vec<String>,
-    /// How volumes are made and what becomes of discards; beside it each drive
-    /// lives without encryption.
+    /// The ways to make volumes and to handle discards. In addition, each drive lives without
+    /// encryption.
     #[serde(default = "all_policies")]
     pub policies: Vec<TrimPolicy>,
     /// Pages beyond those that the host can write; each drive's own when absent.
@@ -224,7 +224,7 @@ impl Sweep {
     /// Reads a sweep from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut sweep: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         sweep.name = name.to_owned();

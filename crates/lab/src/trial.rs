@@ -1,8 +1,8 @@
-//! One repetition of one workload on one device: the only timed code of the
-//! lab. It prints nothing and allocates nothing between its two stamps.
+//! One repetition of one workload on one device: the only timed code of the lab. It prints nothing
+//! and allocates nothing between its two stamps.
 //!
-//! Every driving thread keeps `queue_depth` requests in flight and refills
-//! them one by one. Its time is cut at two stamps a request:
+//! Every driving thread keeps `queue_depth` requests in flight and refills them one by one. Its
+//! time is cut at two stamps a request:
 //!
 //! ```text
 //!  … reap ─▶│ record, choose the next request │─▶ submit, reap ─▶│ record …
@@ -10,13 +10,12 @@
 //!                                                     wait: charged by the layers
 //! ```
 //!
-//! `other` is therefore measured, not the remainder: what layers forget to
-//! charge shows as a gap between the parts and wall × threads.
+//! `other` is therefore measured, not the remainder. Time that a layer fails to charge shows as a
+//! gap between the parts and wall × threads.
 //!
-//! Where requests are so short that reading the clock for the parts would
-//! cost more than a per cent, the parts are metered a thirtieth of the time, in
-//! windows of a millisecond, and scaled up; the two stamps that bound each
-//! request's latency are taken always.
+//! If requests are so short that reading the clock for the parts would cost more than a per cent,
+//! the parts are sampled. They are metered a thirtieth of the time, in windows of a millisecond,
+//! and scaled up. The two stamps that bound each request's latency are always taken.
 
 pub mod bare;
 mod full;
@@ -59,7 +58,7 @@ pub struct Sample {
     pub cpu: Option<CpuTimes>,
     /// Frequency of the threads' cores during the repetition, hertz, if it was read.
     pub core_hz: Option<f64>,
-    /// The rates while the queue was full; `None` where it was not for two requests.
+    /// The rates while the queue was full; `None` if it was full for fewer than two requests.
     pub full: Option<Rates>,
 }
 

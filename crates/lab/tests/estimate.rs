@@ -21,7 +21,7 @@ fn recorded() -> Run {
     runs.remove(0)
 }
 
-/// Storage and clock that take no time beside what is looked at.
+/// Storage and clock that take no time apart from the tested part.
 fn target(text: &str) -> Target {
     Target::parse("spec.toml", text).unwrap()
 }

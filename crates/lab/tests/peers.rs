@@ -150,7 +150,7 @@ fn spec(algorithm: Algorithm, mode: &str) -> Option<CipherSpec> {
     format!("{algorithm}-{mode}{iv}").parse().ok()
 }
 
-/// Whether the library is on this machine; says so where it is not.
+/// Whether the library is on this machine; prints a note if it is not.
 fn is_here(library: Library) -> bool {
     let wanted = Wanted {
         algorithm: "aes",
@@ -170,7 +170,7 @@ fn is_here(library: Library) -> bool {
     }
 }
 
-/// Whether the library has the cipher; panics where both differ.
+/// Whether the library has the cipher; panics if the two results differ.
 fn agree(library: Library, spec: CipherSpec, key_bytes: usize, size: SectorSize) -> bool {
     let layout = SectorLayout {
         size,

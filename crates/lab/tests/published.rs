@@ -136,7 +136,7 @@ fn what_is_not_to_be_found_is_refused() {
         error,
         PlanError::Published(RepeatsError::Row(999))
     ));
-    // A claim in words.
+    // A claim, which is not a number.
     let error = refused("rows = [1,", "rows = [109,");
     assert!(matches!(
         error,
@@ -173,8 +173,8 @@ fn what_is_not_to_be_found_is_refused() {
     refused("\"tcrypt\", ", "\"rot13\", ");
 }
 
-/// Each format is a volume of its own, and a cell has its published figures
-/// once, not where it is measured again.
+/// Each format is a volume of its own. A cell has its published figures once,
+/// and not in its second measurement.
 #[test]
 fn cells_carry_what_was_published_of_them() {
     let mut plan = Plan::load("storage-ciphers").unwrap();

@@ -1,4 +1,4 @@
-//! Whole sessions over devices that do as they are told.
+//! Whole sessions over devices with scripted behaviour.
 
 use block::layer::{Count, Effect, Fault, Rule, Trace, Trigger};
 use block::{BlockDevice, OperationKind, RamDevice};
@@ -129,7 +129,7 @@ fn slices_end_when_all_is_decided() {
     assert_eq!(labels(round(0)), back);
 }
 
-/// Small requests are one core's work, whatever there is.
+/// Small requests are one core's work, regardless of the number of cores.
 #[test]
 fn large_requests_are_measured_on_all_cores_too() {
     let cores = std::thread::available_parallelism().unwrap().get() as u32;

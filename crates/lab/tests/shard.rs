@@ -91,7 +91,7 @@ fn shards_put_together_are_the_run_of_one_machine() {
             }
             runs.push(run);
         }
-        // In whatever order they come out of a store.
+        // The order in which the store returns them does not matter.
         runs.reverse();
         let merged = merge("drives", hosts as usize, runs).unwrap();
         assert_eq!(merged.trials, whole.trials, "{hosts} hosts");

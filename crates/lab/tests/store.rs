@@ -273,8 +273,8 @@ fn one_writer_to_be_killed() {
     }
 }
 
-/// A run under way whose file ends anywhere: what was told as safe before is there, and the
-/// run is gone on with.
+/// A run under way whose file ends anywhere: every confirmed write is there, and the run is
+/// continued.
 #[test]
 fn a_torn_end_is_left_out_wherever_it_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -389,7 +389,7 @@ fn the_index_is_never_trusted() {
     let list = store.list().unwrap();
     let kept = fs::read_to_string(&index).unwrap();
     assert!(kept.contains("2026-a") && kept.contains("2026-b"));
-    // It is what is read, where it fits.
+    // The index is read if it fits.
     fs::write(&index, kept.replace("\"quick\"", "\"other\"")).unwrap();
     assert_eq!(store.list().unwrap()[0].plan, "other");
     for spoilt in [
@@ -455,7 +455,7 @@ fn refuses_the_folder_of_another_program() {
         );
         fs::remove_file(path.join(name)).unwrap();
     }
-    // An empty one becomes a store, also where its maker was killed.
+    // An empty folder becomes a store, even if its maker was killed.
     fs::create_dir(path.join("runs")).unwrap();
     let store = Store::open(&Location::Folder(path)).unwrap();
     assert_eq!(store.list().unwrap(), []);
@@ -543,7 +543,7 @@ fn lines_are_records_as_they_are_printed() {
     }
 }
 
-/// How long it takes to list, to find and to add runs where 10,000 are.
+/// The time to list, to find and to add runs in a store of 10,000 runs.
 #[test]
 #[ignore = "a measurement: `cargo test-all --test store -- --ignored ten_thousand`"]
 fn ten_thousand_runs() {

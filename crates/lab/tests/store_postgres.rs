@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server, or the reason why there is none, which is told.
+/// A server, or `None` after printing why there is none.
 fn server() -> Option<Server> {
     match Server::start() {
         Ok(server) => Some(server),
@@ -181,7 +181,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     store.finish(&half).unwrap();
     assert!(store.absence().is_some());
 
-    // Away from the beginning: who only reads is told, who measures goes on.
+    // The server is away from the beginning: a reader gets an error, a writer goes on.
     assert!(matches!(
         Store::open(&location),
         Err(StoreError::Unreachable { .. })
@@ -544,7 +544,7 @@ fn many_writers_lose_nothing_when_the_server_is_restarted() {
             .collect();
         let restarts = scope.spawn(|| {
             for restart in 1..=RESTARTS {
-                // Spread over the work, whatever that takes here.
+                // Spread over the work, however long that takes here.
                 let due = all * restart / (RESTARTS + 1);
                 while done.load(Ordering::Relaxed) < due && !over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(5));

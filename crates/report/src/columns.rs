@@ -27,7 +27,7 @@ pub struct Row<'a> {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// Its unit; empty where it has none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
     /// The description of the column.
     pub about: &'static str,

@@ -46,8 +46,8 @@ fn value<'a>(column: &Column, row: Row<'a>) -> Cow<'a, str> {
     known.unwrap_or_default()
 }
 
-/// A cell that no spreadsheet takes for a formula: behind an apostrophe where it
-/// begins like one and is not a number.
+/// A cell that no spreadsheet takes for a formula. A cell that begins like one and is not a number
+/// gets an apostrophe in front.
 fn harmless(cell: Cow<'_, str>) -> Cow<'_, str> {
     let suspect = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let number = || cell.parse::<f64>().is_ok_and(f64::is_finite);

@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     List(Option<String>, Vec<String>),
     Table(Table),
     Charts(Vec<Figure>),
-    /// Parts that stand side by side where there is room.
+    /// Parts that are placed side by side if there is room.
     Columns(Vec<Vec<Block>>),
     /// Names with what they mean.
     Facts(Vec<(String, String)>),
@@ -347,7 +347,7 @@ impl Table {
         )
     }
 
-    /// Its groups stand in a column of their own, where that stands.
+    /// Shows its groups in a column of their own, on outputs that have that column.
     pub(crate) fn grouped(self, by: Column) -> Self {
         Self {
             grouped: Some(by),
@@ -381,7 +381,7 @@ impl Row {
 }
 
 impl Cell {
-    /// Sorted by its words.
+    /// Sorted by its text.
     pub(crate) fn word(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -402,7 +402,7 @@ impl Cell {
         }
     }
 
-    /// With other words on a terminal.
+    /// Another text on a terminal.
     pub(crate) fn short(self, short: impl Into<String>) -> Self {
         Self {
             short: Some(short.into()),

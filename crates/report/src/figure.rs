@@ -67,7 +67,7 @@ pub(crate) fn round_duration(us: f64) -> String {
     }
 }
 
-/// Bytes as a power of two where they are one: `4 KiB`.
+/// Bytes in a binary unit if they are a power of two: `4 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1 << 40, "TiB"),
@@ -184,7 +184,7 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     }
 }
 
-/// The same in few words, for a label beside a drawn interval.
+/// The same in few words, for a label next to a drawn interval.
 pub(crate) fn difference_in_short(ratio: Interval, verdict: Verdict) -> String {
     let text = difference(ratio, verdict);
     if verdict == Verdict::TooFew {
@@ -299,7 +299,7 @@ pub(crate) fn devices(run: &Run) -> Vec<String> {
     devices
 }
 
-/// The bottleneck in one word; a dash where none stands out.
+/// The bottleneck in one word; a dash if none stands out.
 pub(crate) fn limit(trial: &Trial) -> &'static str {
     match trial.bottleneck {
         Bottleneck::Cipher => "cipher",

@@ -203,7 +203,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Names the set-ups of `trials`. Equal short names are told apart by notation, key, format,
+    /// Names the set-ups of `trials`. Equal short names are distinguished by notation, key, format,
     /// sector size and options, as far as those differ.
     pub(crate) fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Self {
         let mut setups = BTreeMap::new();
@@ -260,7 +260,7 @@ impl Names {
         }
     }
 
-    /// The device as a title names it, where there are several.
+    /// The device's name for a title, if there are several devices.
     pub(crate) fn place(&self, load: &Load) -> Option<String> {
         let Place { kind, model, cache } = &load.place;
         let name = model.as_ref().unwrap_or(kind);
@@ -294,8 +294,8 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
     }
 }
 
-/// Remarks on the run, then those on cells; where more than two cells share a
-/// kind of remark (the words before its colon), the first stands for all.
+/// Remarks on the run, then those on cells. If more than two cells share a kind of remark (the
+/// words before its colon), the first one stands for all.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
     let mut kinds: Vec<(&str, Vec<(&Trial, &String)>)> = Vec::new();
     for trial in &run.trials {

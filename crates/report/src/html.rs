@@ -111,7 +111,7 @@ fn count(found: usize, all: usize) -> String {
 const COLUMNS: [&str; 6] = ["Started", "Cells", "Machine", "Remarks", "A", "B"];
 
 fn list(runs: &[&RunSummary]) -> Markup {
-    // The newest is compared with the one of its plan before it, unless told otherwise.
+    // By default, the newest run is compared with the previous one of its plan.
     let alike = |run: &&RunSummary| run.plan == runs[0].plan;
     let before = runs.iter().skip(1).position(alike).map(|place| place + 1);
     html! {

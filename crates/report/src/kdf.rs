@@ -20,7 +20,7 @@ pub(crate) fn is_kdf(run: &Run) -> bool {
 /// A Julian year, as astronomers and crackers count.
 const YEAR_SECONDS: f64 = 365.25 * 86_400.0;
 
-/// One recipe: its unlocking, and its guessing where that was measured.
+/// One recipe: its unlocking, and its guessing if that was measured.
 struct Line<'a> {
     unlock: &'a Trial,
     kdf: &'a Kdf,

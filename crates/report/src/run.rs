@@ -1,5 +1,5 @@
-//! A run as a document: the answer, where it was measured, every cell, what each
-//! section adds, the warnings.
+//! A run as a document: the answer, the place of the measurement, every cell, the additions of each
+//! section, the warnings.
 
 mod charts;
 

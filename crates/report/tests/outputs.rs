@@ -353,7 +353,7 @@ fn advice_tells_set_ups_of_one_cipher_apart() {
     );
 }
 
-/// A cipher that only one core encrypts is one of those to choose from, where others are shared.
+/// A cipher that only one core encrypts is one of those to choose from, even if others are shared.
 #[test]
 fn advice_compares_what_is_shared_with_what_cannot_be() {
     let mut run = sample::run();
@@ -824,7 +824,7 @@ fn a_derivation_without_its_guess_has_dashes() {
     assert!(html::render(&[run]).contains("–"));
 }
 
-/// A record of a derivation survives JSON, and others have no such field.
+/// A record of a derivation survives JSON, and other records lack that field.
 #[test]
 fn a_derivation_in_json() {
     let json = json::render(&[sample::kdf_run()]).unwrap();

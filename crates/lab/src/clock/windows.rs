@@ -4,8 +4,8 @@ use std::time::Duration;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
 
-/// CPU time of this process in user space and in the kernel, all threads; `None`
-/// where it cannot be read.
+/// CPU time of this process in user space and in the kernel, all threads;
+/// `None` if it cannot be read.
 pub(crate) fn process_times() -> Option<(Duration, Duration)> {
     let zero = FILETIME::default();
     let (mut created, mut ended, mut kernel, mut user) = (zero, zero, zero, zero);

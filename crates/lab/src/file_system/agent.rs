@@ -26,7 +26,8 @@ const ENDING: Duration = Duration::from_secs(60);
 /// Interval at which the end of an agent is checked.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Arguments of the agent that runs the job in `job` and tells events in `told`.
+/// Arguments of the agent that runs the job in `job` and writes events to
+/// `told`.
 pub fn arguments(job: &Path, told: &Path) -> Vec<OsString> {
     vec![SUBCOMMAND.into(), job.into(), told.into()]
 }

@@ -37,7 +37,7 @@ impl Noise {
     /// `length` bytes of a file's content from `offset`.
     ///
     /// # Panics
-    /// Where `length` is more than the longest slice.
+    /// If `length` is more than the longest slice.
     pub fn slice(&self, file: Place, offset: u64, length: usize) -> &[u8] {
         assert!(length <= self.longest, "longer than the longest slice");
         let begin = (u64::from(file.job) << 20 | u64::from(file.index)) as usize;
@@ -52,7 +52,7 @@ impl Noise {
     }
 }
 
-/// A file by its number, and by whom of several it belongs to.
+/// A file, identified by its job and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The job that the file belongs to.
@@ -78,10 +78,10 @@ impl Place {
     }
 }
 
-/// Compares what is below `root` with what was put there.
+/// Compares the files below `root` with the content that was written.
 ///
 /// # Errors
-/// The first file that is missing, unreadable or different, with what is wrong.
+/// The first file that is missing, unreadable or different, with the fault.
 pub fn compare(
     root: &Path,
     files: &Files,

@@ -114,7 +114,7 @@ pub struct OperationSample {
 }
 
 impl OperationSample {
-    /// The same as it would have been at the core's full pace, where that is known.
+    /// The sample as it would have been at the core's full speed, if the speed is known.
     pub fn at_full_pace(&self) -> Self {
         let pace = self.pace.unwrap_or(1.0);
         let scaled = |part: Option<f64>| part.map(|seconds| seconds * pace);

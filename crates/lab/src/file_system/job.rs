@@ -99,8 +99,7 @@ pub struct Subject {
     /// Encryption sector size, bytes.
     #[serde(default = "sector")]
     pub sector_bytes: u32,
-    /// Options of dm-crypt; the sector size is among them where it is one of a
-    /// row.
+    /// Options of dm-crypt. They include the sector size if several are measured.
     #[serde(default)]
     pub options: Vec<DmOption>,
 }
@@ -162,9 +161,9 @@ pub enum DmOption {
     SameCpuCrypt,
     /// Submit writes from the threads that encrypt.
     SubmitFromCryptCpus,
-    /// Decrypt where the read ended, without a work queue.
+    /// Decrypt in the context in which the read ended, without a work queue.
     NoReadWorkqueue,
-    /// Encrypt where the write began, without a work queue.
+    /// Encrypt in the context in which the write began, without a work queue.
     NoWriteWorkqueue,
     /// Sectors of 4096 bytes.
     #[serde(rename = "sector_size:4096")]
@@ -176,7 +175,7 @@ pub enum DmOption {
 }
 
 impl DmOption {
-    /// The word in plans and reports; the kernel's, where it is one of its flags.
+    /// The word in plans and reports; for a flag of the kernel, the kernel's own word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllowDiscards => "allow_discards",

@@ -1,5 +1,4 @@
-//! dm-crypt over a device, and dm-integrity below it, which keeps tags beside
-//! the sectors.
+//! dm-crypt over a device, and dm-integrity below it, which stores tags with the sectors.
 
 use super::stack::{Wanted, unmapped};
 use super::{DmOption, FileSystem, FileSystemError};

@@ -23,7 +23,7 @@ pub(super) const DM_CRYPT: Part = Part {
     found: || Path::new("/dev/mapper/control").exists() && has("dm_crypt"),
 };
 
-/// The device-mapper target that keeps tags beside sectors.
+/// The device-mapper target that stores tags with the sectors.
 pub(super) const DM_INTEGRITY: Part = Part {
     what: "dm-integrity",
     module: "dm-integrity",

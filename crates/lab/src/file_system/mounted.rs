@@ -1,4 +1,5 @@
-//! [`Mounted`]: a file system that is mounted, and [`Scratch`], where that is.
+//! [`Mounted`]: a mounted file system, and [`Scratch`], which holds its mount
+//! point.
 
 use super::FileSystemError;
 use super::stack::{PATIENCE, RETRY};

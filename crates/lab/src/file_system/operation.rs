@@ -23,7 +23,7 @@ pub struct Operation {
     /// The shell's command line for `op = "command"`, run in the mounted directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// How many files; none where absent, one where a size is given.
+    /// Number of files; none when absent, or one if a size is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
     /// Their sizes, in turns.
@@ -32,10 +32,10 @@ pub struct Operation {
     /// Bytes of a system call that reads or writes.
     #[serde(default = "buffer", serialize_with = "exactly")]
     pub buffer: ByteSize,
-    /// Only on these file systems; on all where empty.
+    /// The only file systems on which it runs; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<FileSystem>,
-    /// Bytes of the device for this operation, where not the plan's.
+    /// Bytes of the device for this operation, if they differ from the plan's.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",

@@ -32,7 +32,7 @@ pub struct FileSystemPlan {
     /// Repetitions of every cell, 1 to 1000.
     #[serde(default = "ten")]
     pub repetitions: u32,
-    /// Rounds until every cell is decided, instead of so many repetitions.
+    /// Rounds until every cell is decided, instead of a fixed number of repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// The file systems that are made on every system.
@@ -62,7 +62,7 @@ pub struct FileSystemPlan {
     /// Size of the erase blocks under jffs2, a power of two.
     #[serde(default = "erase_size")]
     pub erase_size: ByteSize,
-    /// The plan of which `--quick` makes a first look, where this one is too long.
+    /// The plan that `--quick` measures as a first look, if this one takes too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<String>,
     /// The published figures that it repeats.
@@ -132,7 +132,7 @@ impl FileSystemPlan {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
@@ -265,8 +265,8 @@ impl FileSystemPlan {
         self.ciphers.iter().map(parse).collect()
     }
 
-    /// The jobs of this plan: on this kernel first, then in the lab kernel.
-    /// `at` is where its files are to be, `base` what all have in common.
+    /// The jobs of this plan: on this kernel first, then in the lab kernel. `at` is the place of
+    /// its files, `base` the settings that all jobs share.
     ///
     /// # Errors
     /// [`PlanError::Encryption`].
@@ -327,8 +327,7 @@ impl FileSystemPlan {
         sizes
     }
 
-    /// The plain system and those asked for, of one kernel; none where that
-    /// takes no part.
+    /// The plain system and the requested ones, of one kernel; empty if that kernel takes no part.
     fn subjects(&self, in_lab: bool) -> Result<Vec<Subject>, PlanError> {
         let mut subjects = Vec::new();
         let mut takes_part = false;

@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs `job`, and tells what happens. Nothing stays attached or mounted,
-/// whatever happens.
+/// Runs `job` and reports its events. Nothing stays attached or mounted, even
+/// after an error.
 ///
 /// # Errors
-/// [`FileSystemError`]; what was told before is valid.
+/// [`FileSystemError`]. Events reported before it are valid.
 pub fn run(
     job: &Job,
     stop: &AtomicBool,
@@ -143,12 +143,13 @@ pub fn run(
     Ok(())
 }
 
-/// Whether roads cannot be taken down: block2mtd never lets go.
+/// Whether the stacks of a job can never be taken down, because block2mtd never
+/// releases a device.
 fn is_permanent(job: &Job) -> bool {
     job.file_system == FileSystem::Jffs2
 }
 
-/// Bytes of a system call where no clock runs.
+/// Bytes of a system call in untimed work.
 const LONGEST: usize = 1 << 20;
 
 /// A system, with what of it outlives a visit.
@@ -156,7 +157,7 @@ struct Cell<'a> {
     place: usize,
     subject: &'a Subject,
     key: VolumeKey,
-    /// Its own image, where the road to it cannot be taken down.
+    /// Its own image, if the stack over it cannot be taken down.
     image: Option<Image>,
     kept: Option<Attached>,
     engine: Option<Engine>,

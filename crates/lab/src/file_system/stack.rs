@@ -1,5 +1,5 @@
-//! [`Attached`]: the road from a job's image to a device for a file system,
-//! and back.
+//! [`Attached`]: the stack of layers from a job's image to a device for a file system. This module
+//! sets it up and takes it down.
 
 use super::mapping;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
@@ -16,10 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long something may be in use after who used it has ended.
+/// Maximum time for which a layer may stay in use after its user has ended.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often it is tried again meanwhile.
+/// Interval of further attempts during that time.
 pub(super) const RETRY: Duration = Duration::from_millis(2);
 
 /// How long the timers' frequency is measured.
@@ -28,7 +28,7 @@ const CALIBRATION: Duration = Duration::from_millis(100);
 /// The directory of the lab kernel's timers.
 const TIMERS: &str = "/sys/kernel/cryptmark";
 
-/// The bytes below all roads of a job.
+/// The bytes below all stacks of a job.
 pub(super) enum Image {
     /// A file that vanishes with this program.
     File(FileDevice),
@@ -88,7 +88,7 @@ fn forget(path: &Path) -> Result<(), FileSystemError> {
     rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
 }
 
-/// A road that is to be built.
+/// The settings of a stack that is to be set up.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub job: &'a Job,
@@ -96,7 +96,7 @@ pub(super) struct Wanted<'a> {
     pub key: &'a VolumeKey,
     /// Tells it from others of the job.
     pub place: usize,
-    /// Whether nothing that an earlier road of it has written is there.
+    /// Whether the image holds no data of an earlier stack.
     pub fresh: bool,
     /// Ticks a second of the lab kernel's timers.
     pub tick_rate: Option<f64>,
@@ -131,7 +131,7 @@ pub(super) struct Attached {
 
 /// One layer of a stack.
 enum Layer {
-    /// The engine's server, which is [`Attached::timer`]: it outlives the road.
+    /// The engine's server, which is [`Attached::timer`]: it outlives the stack.
     Engine,
     /// A loop device, which goes with its last user.
     Loop(LoopDevice),
@@ -140,11 +140,10 @@ enum Layer {
 }
 
 impl Attached {
-    /// Builds a road over `image`, with `engine` where that is there from an
-    /// earlier one.
+    /// Sets up a stack over `image`, with `engine` if an earlier stack has left one.
     ///
     /// # Errors
-    /// [`FileSystemError`]; nothing of it stays.
+    /// [`FileSystemError`]. No layer of the stack stays.
     pub(super) fn new(
         wanted: Wanted<'_>,
         image: &Image,
@@ -251,7 +250,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Puts dm-crypt on it, and dm-integrity below that where its sectors have tags.
+    /// Adds dm-crypt, and dm-integrity below it if its sectors have tags.
     fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
         let mut size = wanted.job.size;
         if wanted.subject.has_tags() {
@@ -281,8 +280,8 @@ impl Attached {
     }
 }
 
-/// The engine's server over an image. It keeps nothing of what it has read or
-/// written, so it serves all roads of its system.
+/// The engine's server over an image. It keeps no data that it has read or written, so it serves
+/// all stacks of its system.
 pub(super) struct Engine {
     client: EngineClient,
     /// The directory at which its file is mounted.

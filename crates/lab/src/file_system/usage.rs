@@ -105,7 +105,7 @@ fn moved(device: &Path) -> Option<Moved> {
     })
 }
 
-/// Whether user and system time are told apart without ticks.
+/// Whether user and system time are counted separately and without ticks.
 pub(super) fn is_exact() -> bool {
     lab_busy().is_some()
 }

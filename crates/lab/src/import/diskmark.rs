@@ -54,7 +54,7 @@ fn version(text: &str, name: &str) -> Option<String> {
     (!digits.is_empty()).then(|| digits.to_owned())
 }
 
-/// `2021/05/09 12:00:00`, `2021-05-09 12:00:00`, of whatever clock hung there.
+/// The time in `2021/05/09 12:00:00` or `2021-05-09 12:00:00`. Its time zone is unknown.
 fn when(date: &str) -> Option<String> {
     let date: jiff::civil::DateTime = date.replace('/', "-").parse().ok()?;
     Some(format!("{date}Z"))

@@ -216,7 +216,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
 }
 
 impl Measurement {
-    /// Adds what another process of the same job did meanwhile.
+    /// Adds the concurrent work of another process of the same job.
     fn beside(&mut self, other: Self) {
         self.seconds = self.seconds.max(other.seconds);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -230,8 +230,7 @@ impl Measurement {
     }
 }
 
-/// From submission to completion where fio was asked for that, or else from the
-/// end of submission on.
+/// From submission to completion if fio recorded that, or else from the end of submission on.
 fn latency(direction: &Direction) -> Latency {
     let Direction {
         lat_ns, clat_ns, ..

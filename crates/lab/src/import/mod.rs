@@ -75,7 +75,7 @@ impl Hash for Work {
 #[derive(Clone, Debug, PartialEq)]
 struct Measurement {
     work: Work,
-    /// 0 where only rates are known.
+    /// Duration, seconds; 0 if only rates are known.
     seconds: f64,
     bytes: u64,
     requests: u64,
@@ -86,10 +86,10 @@ struct Measurement {
     sys: Option<f64>,
 }
 
-/// Reads a file, whatever of these it is.
+/// Reads a file of any supported format.
 ///
 /// # Errors
-/// [`ImportError`] says what is wrong with it, and where.
+/// [`ImportError`] names the fault and its position.
 pub fn read(text: &str) -> Result<Imported, ImportError> {
     if text
         .chars()
@@ -199,11 +199,11 @@ fn from_json(text: &str) -> Result<Imported, ImportError> {
     Err(ImportError::Unknown)
 }
 
-/// One run of the results of one program; what several of them have in common
-/// are repetitions. `system` is the contract's word for what was measured.
+/// Makes one run of the results of one program. Common cells of several results become repetitions.
+/// `system` is the contract's word for the measured system.
 ///
 /// # Errors
-/// [`ImportError::Mixed`] where the programs differ.
+/// [`ImportError::Mixed`] if the programs differ.
 pub fn run(
     id: String,
     system: &str,
@@ -336,8 +336,8 @@ fn device(cache: &str, engine: &str) -> Device {
     }
 }
 
-/// Bytes a second in a unit of 10⁶, and requests a second; `None` where the
-/// numbers make no rate.
+/// Bytes a second in a unit of 10⁶, and requests a second; `None` if the numbers do not give a
+/// rate.
 fn rates(bytes: u64, requests: u64, seconds: f64) -> Option<(f64, f64)> {
     let usable = seconds.is_finite() && seconds > 0.0;
     usable.then(|| (bytes as f64 / 1e6 / seconds, requests as f64 / seconds))

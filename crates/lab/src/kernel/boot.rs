@@ -30,7 +30,7 @@ const TICK: Timespec = Timespec {
 /// The kernel's disks are numbered with one digit or letter.
 const DISKS: usize = 16;
 
-/// Lines of the kernel that are remembered, and told.
+/// Number of the kernel's lines that are kept, and of those that an error quotes.
 const REMEMBERED: usize = 64;
 const TOLD: usize = 3;
 
@@ -38,7 +38,7 @@ const TOLD: usize = 3;
 const MOST_LINE: usize = 500;
 const MOST_STATUS: usize = 4096;
 
-/// Descriptors that the kernel is told of; the disks follow.
+/// Descriptors that the kernel gets; the disks follow.
 const SCRIPT: i32 = 3;
 const OUTPUT: i32 = 4;
 const ERRORS: i32 = 5;
@@ -79,11 +79,11 @@ pub struct Job {
 }
 
 impl Job {
-    /// A command with the environment and the directory of this process, no disk,
-    /// nothing writable, 512 MiB of memory, and all the time that it wants.
+    /// A command with the environment and the directory of this process, no disk, nothing writable,
+    /// 512 MiB of memory, and no time limit.
     ///
     /// # Errors
-    /// [`KernelError::Io`] where the directory is gone.
+    /// [`KernelError::Io`] if the directory is gone.
     pub fn new(command: Vec<OsString>) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().map_err(|source| KernelError::Io {
             path: PathBuf::from("."),
@@ -112,10 +112,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Those of this process.
+    /// The outputs of this process.
     ///
     /// # Errors
-    /// [`KernelError::Start`] where they cannot be had twice.
+    /// [`KernelError::Start`] if they cannot be duplicated.
     pub fn own() -> Result<Self, KernelError> {
         let start = |source| KernelError::Start { source };
         Ok(Self {

@@ -111,7 +111,7 @@ const LEFT_OUT: &[&str] = &[
 pub enum Step {
     /// Another process builds it.
     Waiting,
-    /// The lists of the archives, which says where the source is.
+    /// The lists of the archives, which locate the source package.
     Lists,
     /// The source package, 120 MB.
     Download,
@@ -162,8 +162,8 @@ pub fn standard_cache() -> Result<PathBuf, KernelError> {
     Ok(base.cache_dir().join("cryptmark/lab-kernel"))
 }
 
-/// The kernel of this version of the program, where `cache` has it: that of the
-/// compiler that is there, or any where there is none.
+/// The kernel of this version of the program, if `cache` has it. With an
+/// installed compiler, it must be that compiler's; otherwise any will do.
 pub(super) fn find(cache: &Path) -> Option<PathBuf> {
     let sources = sources_key();
     let name = match compiler_key() {
@@ -182,7 +182,7 @@ fn kernels(cache: &Path) -> impl Iterator<Item = String> {
         .filter(|name| name.contains("-gcc-"))
 }
 
-/// Builds it where `cache` has none; some minutes of work.
+/// Builds the kernel if `cache` has none, which takes some minutes.
 pub(super) fn build(
     cache: &Path,
     stop: &AtomicBool,
@@ -197,7 +197,7 @@ pub(super) fn build(
     let sources = sources()?;
     create(cache)?;
     let _lock = lock(cache, stop, told)?;
-    // It may have been built meanwhile.
+    // Another process may have built it while this one waited.
     if let Some(kernel) = find(cache) {
         return Ok(kernel);
     }
@@ -498,8 +498,8 @@ fn write(path: &Path, text: &str) -> Result<(), KernelError> {
     fs::write(path, text).map_err(|source| at(path, source))
 }
 
-/// Removes a folder with all that is in it; something may still be at work in it
-/// for a moment where a build was killed.
+/// Removes a folder with all its content. If a build was killed, a process may
+/// still be at work in it for a moment.
 fn remove(folder: &Path) -> Result<(), KernelError> {
     for _ in 0..50 {
         match fs::remove_dir_all(folder) {

@@ -96,7 +96,7 @@ pub enum KernelError {
     SetUp {
         /// The step that was tried.
         what: String,
-        /// The last words of the kernel and of the program that tried.
+        /// The last messages of the kernel and of the program that tried.
         said: String,
     },
     /// The kernel ended without saying how the command did.
@@ -104,7 +104,7 @@ pub enum KernelError {
     Crashed {
         /// Whether the command had begun.
         started: bool,
-        /// The kernel's last words.
+        /// The kernel's last messages.
         said: String,
     },
     /// It took longer than it may.
@@ -114,7 +114,7 @@ pub enum KernelError {
         seconds: u64,
         /// Whether the command had begun.
         started: bool,
-        /// The kernel's last words.
+        /// The kernel's last messages.
         said: String,
     },
     /// The user asked to stop.

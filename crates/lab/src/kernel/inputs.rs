@@ -63,7 +63,7 @@ pub(super) fn sources_key() -> String {
         .collect()
 }
 
-/// The part that the compiler gives, as `gcc-12.2.0`; nothing where there is none.
+/// The compiler's part of the name, as `gcc-12.2.0`; `None` if there is no compiler.
 pub(super) fn compiler_key() -> Option<String> {
     let output = block::program::command("gcc")
         .args(["-dumpfullversion"])

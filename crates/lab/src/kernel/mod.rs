@@ -28,21 +28,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The one that the user's cache has.
+    /// The kernel in the user's cache.
     ///
     /// # Errors
-    /// [`KernelError::Absent`] where it was not built, [`KernelError::NoCache`].
+    /// [`KernelError::Absent`] if it was not built, [`KernelError::NoCache`].
     pub fn find() -> Result<Self, KernelError> {
         let kernel = build::find(&standard_cache()?).ok_or(KernelError::Absent)?;
         Ok(Self { kernel })
     }
 
-    /// Builds it in `cache`, unless that has it: some minutes of all cores,
-    /// 750 MB of disk for as long, 130 MB from Debian's archive. One process
-    /// builds at a time; who sets `stop` ends it.
+    /// Builds the kernel in `cache`, unless that has it. A build takes some minutes of all cores,
+    /// 750 MB of disk during that time, and 130 MB from Debian's archive. One process builds at a
+    /// time. Setting `stop` ends the build.
     ///
     /// # Errors
-    /// All but those of running.
+    /// All errors except those of running.
     pub fn build(
         cache: &Path,
         stop: &AtomicBool,

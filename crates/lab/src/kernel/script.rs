@@ -66,7 +66,7 @@ pub(super) fn script(job: &Job) -> Vec<u8> {
     text.extend_from_slice(b"cd ");
     text.extend_from_slice(&quoted(job.directory.as_os_str()));
     text.extend_from_slice(b" || fail 'enter the directory'\n");
-    // A program is meant, also where the shell has a word of its own.
+    // The word means a program, even if the shell has a builtin of that name.
     text.extend_from_slice(format!("echo {STARTED} >&9\n( exec 9>&- ; exec").as_bytes());
     for word in &job.command {
         text.push(b' ');

@@ -103,8 +103,8 @@ impl<'a> Work<'a> {
         self.run_with(command, b"")
     }
 
-    /// Runs it to its end, with `input`; what it says is in the log, and counts
-    /// as progress where it compiles.
+    /// Runs the program to its end, with `input`. Its output goes to the log,
+    /// and counts as progress during compilation.
     pub(super) fn run_with(
         &mut self,
         mut command: Command,

@@ -36,7 +36,7 @@ pub enum PlanError {
         name: String,
         /// Line, from 1.
         line: usize,
-        /// The parser's words.
+        /// The parser's message.
         problem: String,
         /// A known key with a similar name.
         suggestion: Option<String>,
@@ -75,8 +75,8 @@ pub enum PlanError {
         /// The plan's sector size.
         sector: u32,
     },
-    /// A workload asks for a bare cipher beside others that ask for a device,
-    /// or in a tier of devices.
+    /// A workload encrypts in memory, but other workloads use a device, or the
+    /// tier is one of devices.
     #[error("workload {0:?} encrypts in memory, but the plan does not measure ciphers alone")]
     NotBare(String),
     /// A workload's blocks do not fit the test extent often enough.
@@ -136,7 +136,8 @@ pub enum PlanError {
          must measure real devices without a steady state"
     )]
     Until,
-    /// A drive that is not encrypted lives beside every policy, and is none.
+    /// The plain drive is not a policy, because it is measured with every
+    /// policy anyway.
     #[error("plain isn't a policy: each drive is also simulated without encryption")]
     PlainPolicy,
     /// Every host would take its own rate of a cipher.

@@ -1,5 +1,5 @@
-//! Whether a document's percentages follow from the figures that it prints
-//! beside them.
+//! Checks whether a document's percentages follow from the figures that it
+//! prints with them.
 
 use super::{Printed, Row, TableError};
 

@@ -68,10 +68,10 @@ pub struct ScoredBy {
 /// Why a plan's figures are not to be found.
 #[derive(Debug, Error)]
 pub enum RepeatsError {
-    /// The plan has no such workload.
+    /// The plan lacks this workload.
     #[error("published: there is no workload or operation {0:?}")]
     Workload(String),
-    /// The document has no such row.
+    /// The document lacks this row.
     #[error("published: the document has no row {0}")]
     Row(u32),
     /// The plan does not say what a row's system or cipher is called here.
@@ -114,7 +114,7 @@ impl RepeatsError {
     }
 }
 
-/// The figures of a plan's document, ready to stand beside cells.
+/// The figures of a plan's document, prepared for its cells.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     paper: Option<Paper>,
@@ -134,7 +134,7 @@ struct Entry {
 }
 
 impl Beside {
-    /// The figures that `repeats` names; none where a plan repeats nothing.
+    /// The figures that `repeats` names; empty if a plan repeats nothing.
     ///
     /// # Errors
     /// [`RepeatsError`].
@@ -164,10 +164,10 @@ impl Beside {
         })
     }
 
-    /// The scores of a plan, with what the document prints of them.
+    /// The scores of a plan, with the document's values.
     ///
     /// # Errors
-    /// [`RepeatsError`] where it has no such row.
+    /// [`RepeatsError`] if the document lacks such a row.
     pub fn marks(&self, marks: &[ScoredBy]) -> Result<Vec<Mark>, RepeatsError> {
         let printed = |number: Option<u32>| -> Result<Option<f64>, RepeatsError> {
             let Some(number) = number else {
@@ -211,7 +211,8 @@ impl Beside {
         let repeats = |entry: &&Entry| {
             entry.workload == trial.workload
                 && entry.system == trial.system
-                // The plain system has no cipher, whatever the document says.
+                // The plain system has no cipher, even if the document names
+                // one.
                 && (trial.cipher.is_none() || entry.cipher == trial.cipher)
                 && entry.fs.as_ref().is_none_or(|fs| trial.fs() == Some(fs))
                 && (trial.cipher.is_none() || entry.format == trial.format)

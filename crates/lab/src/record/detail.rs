@@ -146,8 +146,8 @@ pub enum TrimPolicy {
     Unpartitioned,
 }
 
-/// Lives of a simulated SSD under a file system, from as many seeds as the trial has
-/// repetitions; who uses the aged drive measures what the trial says.
+/// Lives of a simulated SSD under a file system, from as many seeds as the trial has repetitions.
+/// The trial's other figures measure the aged drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// How the volume is made.

@@ -62,7 +62,7 @@ pub struct Load {
 pub struct Place {
     /// Its kind.
     pub kind: String,
-    /// Its model, where that is known.
+    /// The model of the device, if it is known.
     pub model: Option<String>,
     /// Whether requests went around the page cache.
     pub cache: String,

@@ -3,7 +3,7 @@
 use super::{Detail, Interval};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Which stretch of the road a trial timed.
+/// The tier of a trial: the part of the storage stack that it timed.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -21,7 +21,7 @@ pub enum Tier {
 /// One cell of a plan: one system under one workload, all repetitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Which stretch of the road was timed.
+    /// The tier that was timed.
     pub tier: Tier,
     /// The contract's word for the system: `none`, `builtin`, `dm-crypt`, …
     pub system: String,
@@ -70,9 +70,8 @@ pub struct Trial {
     pub time_s: TimeSplit,
     /// Mean parts of one request's latency.
     pub latency_split_us: Option<LatencySplit>,
-    /// Against the same target unencrypted; in the cipher tier the engine
-    /// against the fastest library, and a library against the engine. `None`
-    /// where there is nothing to compare with.
+    /// Against the same target unencrypted; in the cipher tier the engine against the fastest
+    /// library, and a library against the engine. `None` without anything to compare with.
     #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
     /// The activity that took most of the time.
@@ -157,10 +156,10 @@ pub struct TimeSplit {
     pub user: Option<f64>,
     /// System CPU time of the process.
     pub sys: Option<f64>,
-    /// User and system time together, where that is known better than its parts.
+    /// User and system time together, if the sum is known better than its parts.
     #[serde(default)]
     pub cpu: Option<f64>,
-    /// CPU time of the kernel's own threads meanwhile; they work for everybody.
+    /// CPU time of the kernel's own threads during the trial. These threads serve all programs.
     #[serde(default)]
     pub workers: Option<f64>,
     /// Encrypting and decrypting.
@@ -186,8 +185,8 @@ pub struct LatencySplit {
     pub device: f64,
 }
 
-/// A ratio to another system measured in turns: the cost of encryption, where
-/// that is the same target unencrypted.
+/// A ratio to another system measured in alternation. It is the cost of encryption if the other
+/// system is the same target unencrypted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
     /// The system compared with.
@@ -262,7 +261,7 @@ pub struct Paper {
     pub base: String,
 }
 
-/// A figure that a source document prints for this cell, in its words.
+/// A figure that a source document prints for this cell, in the document's words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The document.
@@ -279,13 +278,13 @@ pub struct Published {
     pub system: String,
     /// The machine or drive.
     pub device: String,
-    /// The cipher; empty where the document names none.
+    /// The cipher; empty if the document names none.
     pub cipher: String,
-    /// Which of the cell's figures it stands beside.
+    /// The figure of the cell that it is compared with.
     pub measure: Measure,
 }
 
-/// Which of a cell's figures a published one stands beside.
+/// The figure of a cell with which a published one is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {

@@ -71,7 +71,7 @@ impl Cell {
         if let Some((cores, _)) = sharing {
             label += &format!(" on {cores} cores");
         }
-        // Smaller ones are one core's work, which is measured beside it.
+        // Smaller requests are one core's work, which is measured anyway.
         let least = sharing.filter(|_| plan.all_cores);
         let least = least.map_or(0, |(_, smallest)| smallest);
         let identity = Trial {

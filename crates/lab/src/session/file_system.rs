@@ -39,8 +39,8 @@ const LAB_CORE: u32 = 1;
 /// How soon what an agent tells is heard.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Runs this program with arguments as an agent in the lab kernel, where it may
-/// write in a directory, to its end, or until it is to stop.
+/// Runs this program with arguments as an agent in the lab kernel, with write access to a
+/// directory. The agent runs to its end, or until it is stopped.
 pub type Boot<'a> =
     dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
 
@@ -201,7 +201,7 @@ impl Agent {
         Err(TrialError::Interrupted)
     }
 
-    /// States the pace of every operation; of none where that of one is not known.
+    /// Sets the relative core speed of every operation, or of none if that of one is unknown.
     fn pace(&self) {
         let heard = &mut *self.heard.borrow_mut();
         let Some(core) = self.core.as_ref().filter(|_| heard.unpaced) else {
@@ -345,8 +345,8 @@ impl<'a> Session<'a> {
     /// File systems by `plan`, as a plan of its own in `same`; `id` names the run.
     ///
     /// # Errors
-    /// [`SessionError::Plan`], [`SessionError::Absent`] where nothing can be
-    /// measured, [`SessionError::FileSystem`].
+    /// [`SessionError::Plan`], [`SessionError::Absent`] if nothing can be measured,
+    /// [`SessionError::FileSystem`].
     pub fn of_file_systems(
         plan: &FileSystemPlan,
         same: &'a Plan,
@@ -511,7 +511,7 @@ impl<'a> Session<'a> {
                 let _gone = Raise(gone);
                 match (in_lab, lab) {
                     (true, Ok(boot)) => {
-                        // The lab kernel stays where it was started.
+                        // The lab kernel stays on the core on which it was started.
                         probe::pin_to_core(LAB_CORE);
                         boot(&arguments, folder, &halt)
                     }

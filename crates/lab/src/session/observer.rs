@@ -1,4 +1,4 @@
-//! [`Observer`]: who watches a session and keeps what it measures.
+//! [`Observer`]: observes a session and keeps its measurements.
 
 use crate::record::Run;
 
@@ -11,7 +11,7 @@ pub struct Visit<'a> {
     pub label: &'a str,
     /// Round, from 1.
     pub round: u32,
-    /// Rounds in all, where that is said before.
+    /// Number of rounds, if it is known beforehand.
     pub rounds: Option<u32>,
     /// Visits done so far; of slices the tenths of a second.
     pub done: u64,

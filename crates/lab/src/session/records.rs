@@ -43,7 +43,8 @@ impl Session<'_> {
             .map_err(SessionError::Keep)
     }
 
-    /// Takes over what subjects know of fresh workloads beside what their visits have told.
+    /// Updates the samples of fresh workloads from subjects that know more than their visits have
+    /// returned.
     pub(super) fn renew(&mut self) {
         for cell in &mut self.cells {
             for &workload in &self.fresh {

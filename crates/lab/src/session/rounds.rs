@@ -10,8 +10,8 @@ use bytesize::ByteSize;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// How a device is prepared, as SNIA's specification has it: in order, in
-/// requests of 128 KiB; so many of them at once.
+/// The preparation of a device according to SNIA's specification: sequential requests of 128 KiB,
+/// with this queue depth.
 const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
 const PRECONDITION_DEPTH: u32 = 8;
 
@@ -35,7 +35,7 @@ pub(super) struct Turn {
     pub(super) round: u32,
     /// By workload and cell.
     pub(super) order: Vec<(usize, usize)>,
-    /// Seconds of a slice, where it is not a whole repetition.
+    /// Duration of a slice, seconds, if it is not a whole repetition.
     pub(super) slice: Option<f64>,
     /// Visits done so far and in all, for progress output.
     pub(super) visits: Range<u64>,
@@ -162,7 +162,7 @@ impl<'a> Session<'a> {
         steady.tests.iter().map(stage).collect()
     }
 
-    /// Purges every device where that is possible, and writes all of it in order.
+    /// Purges every device that supports it, and writes all of it in order.
     pub(super) fn prepare(
         &mut self,
         stage: &Stage<'_>,

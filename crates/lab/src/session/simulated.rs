@@ -165,11 +165,11 @@ impl Encrypting {
     }
 }
 
-/// How fast one core of this machine encrypts in requests of 1 MiB, 10⁶ bytes a
-/// second of the slower direction.
+/// The rate at which one core of this machine encrypts requests of 1 MiB, in
+/// the slower direction, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SessionError::Bare`] where the cipher cannot be built, or fails its
+/// [`SessionError::Bare`] if the cipher cannot be built, or fails its
 /// self-check.
 pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
     let (systems, _) = Bare::open(encryption, &[])?;

@@ -65,7 +65,7 @@ impl Session<'_> {
         }
         for round in 0.. {
             for open in &mut open {
-                // One round is whole, whatever the time: each workload has a figure.
+                // One round is always whole, so that each workload has a figure.
                 if round > 0 && spent() >= until.seconds {
                     let all = self.stages().into_iter().next();
                     let turns = all.map(|all| self.turns(&all, 0).concat());

@@ -101,8 +101,8 @@ pub(super) trait Subject {
         false
     }
 
-    /// Discards all of the device that it has for itself; whether that could be done. `None`
-    /// where it has none.
+    /// Discards the whole device of the subject. Returns whether that was possible; `None` if the
+    /// subject has no device of its own.
     fn purge(&self) -> Option<Result<bool, BlockError>> {
         None
     }
@@ -137,7 +137,7 @@ impl Subject for Target {
         own.then(|| purge(self.device()))
     }
 
-    /// A server encrypts where the client's stopwatch does not reach.
+    /// A server encrypts outside the client's time measurement.
     fn complete(&self, trial: &mut Trial) {
         if self.system.is_served() {
             trial.time_s.crypto = None;
@@ -165,7 +165,7 @@ pub(super) fn in_virtual_time(
 pub(super) struct OnDrive {
     drive: Rc<Simulated>,
     processor: Option<Processor>,
-    /// The drive as the last visit has left it, where visits build on each other.
+    /// The drive as the last visit has left it, if visits build on each other.
     kept: RefCell<Option<SimulatedDevice<NullDevice>>>,
 }
 
@@ -227,7 +227,7 @@ fn is_whole(encryption: &Encryption, workload: &Workload) -> bool {
     workload.op.is_bare() && workload.block_bytes().is_multiple_of(sector)
 }
 
-/// A bare cipher, over so many bytes of memory.
+/// A bare cipher, over an extent of memory.
 pub(super) struct InMemory {
     pub(super) bare: Arc<Bare>,
     pub(super) extent: u64,

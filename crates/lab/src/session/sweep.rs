@@ -235,8 +235,8 @@ impl Lives<'_> {
 }
 
 impl<'a> Session<'a> {
-    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on; so many cores
-    /// live at a time.
+    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on, with `cores` lives at
+    /// a time.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Simulated`].
@@ -347,7 +347,7 @@ impl<'a> Session<'a> {
             for (place, seed, lived) in receiver {
                 match lived {
                     Ok(lived) => waiting.insert((place, seed), lived),
-                    // The first one is why; the others were told to stop.
+                    // The first error is the cause; the other threads were stopped.
                     Err(error) => {
                         outcome = outcome.and(Err(error));
                         continue;

@@ -23,7 +23,7 @@ pub const PLAN: &str = "kdf";
 /// The contract's word for what derives here.
 const SYSTEM: &str = "builtin";
 
-/// A plan of `recipes`, each a workload, in so many rounds.
+/// A plan of `recipes`, each a workload, with `rounds` rounds.
 pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
     Plan {
         name: PLAN.to_owned(),

@@ -26,7 +26,7 @@ pub enum ShardError {
     Syntax {
         /// The file.
         name: String,
-        /// The parser's words.
+        /// The parser's message.
         problem: String,
     },
     /// There is nothing to measure for some of the shards.

@@ -199,8 +199,8 @@ enum Part<'a> {
     Trials(Vec<(u32, &'a RawValue)>),
 }
 
-/// Reads a file part by part, and returns how many of its bytes count. The rest is the
-/// torn end of an entry, whose writer was never told that it is safe.
+/// Reads a file part by part, and returns the number of its valid bytes. The rest is the torn end
+/// of an entry, whose writer never got a confirmation.
 fn parts<'a>(
     bytes: &'a [u8],
     mut take: impl FnMut(Part<'a>, usize) -> Result<(), Unreadable>,

@@ -92,7 +92,7 @@ pub enum StoreError {
         /// The error of the last attempt.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The server knows no such user, or not with this password.
+    /// The server does not know the user, or rejects the password.
     #[error("the store {location} refuses access to this user")]
     Credentials {
         /// The database.

@@ -109,7 +109,7 @@ impl Folder {
                 };
                 match entries.all(is_beginning) {
                     true => Ok(false),
-                    // Its version may have got its name meanwhile.
+                    // The file `version` may have got its name in the meantime.
                     false if self.path.join("version").exists() => Ok(true),
                     false => Err(foreign()),
                 }
@@ -340,7 +340,7 @@ impl Folder {
         Ok(self.baselines()?.into_values().collect())
     }
 
-    /// Acts on the bytes of a run's file; `None` where there is none.
+    /// Acts on the bytes of a run's file; `None` if there is no file.
     fn with_lines<T>(
         &self,
         run: &str,
@@ -488,7 +488,7 @@ impl Records for Folder {
         let mut page = Vec::new();
         let mut found = 0;
         for id in ids.iter().filter(|id| id.as_str() > after).take(FILES) {
-            // It may have been deleted meanwhile.
+            // The run may have been deleted in the meantime.
             let Some(run) = self.find(id)? else { continue };
             found += run.trials.len();
             page.push(run);

@@ -39,8 +39,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Brings the index at `path` up to the run files in `folder`; `id` finds a run's id in
-    /// the name of its file. Files that are removed meanwhile are left out.
+    /// Brings the index at `path` up to the run files in `folder`; `id` finds a run's id in the
+    /// name of its file. Files that are removed in the meantime are left out.
     pub(super) fn of(
         path: &Path,
         folder: &Path,

@@ -32,8 +32,8 @@ impl Location {
 }
 
 impl Location {
-    /// Runs of an earlier version beside the user's own store, and what to do about them;
-    /// none once they are taken over.
+    /// Instructions for runs of an earlier version that lie next to the user's own store; `None`
+    /// once they are taken over.
     pub fn earlier(&self) -> Option<String> {
         let Self::Folder(folder) = self else {
             return None;

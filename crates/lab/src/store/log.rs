@@ -56,7 +56,8 @@ impl Log {
         }
     }
 
-    /// A file at `path` with this text, whatever was there; it is on the disk afterwards.
+    /// Creates a file at `path` with this text, replacing any other file there. The text is on the
+    /// disk afterwards.
     pub(super) fn create(path: &Path, text: &str) -> io::Result<Self> {
         // Never through a link, and never what another process has open.
         match fs::remove_file(path) {

@@ -229,12 +229,11 @@ impl Store {
         self.records().write(Entry::trials(run, trials)?)
     }
 
-    /// Replaces the header of a run that was begun by its final state,
-    /// `partial` included; its `trials` are not looked at.
+    /// Replaces the header of a begun run with its final state, `partial` included. Its `trials`
+    /// are ignored.
     ///
-    /// A shard that is whole is then stored, and what other runs have left of it
-    /// is dropped; where another run was first, this one is, and
-    /// [`StoreError::ShardStored`] says so.
+    /// A complete shard is then stored, and the remains of other runs for it are dropped. If
+    /// another run was first, this run is dropped, and [`StoreError::ShardStored`] says so.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
         self.records().write(Entry::finish(run)?)
     }
@@ -269,11 +268,11 @@ impl Store {
         }
     }
 
-    /// The next whole runs behind the run `after`, in the order in which the store sorts
-    /// their ids; from the first where `after` is empty. None where `after` was the last.
+    /// The next whole runs behind the run `after`, in the order in which the store sorts their ids;
+    /// from the first if `after` is empty. The list is empty if `after` was the last run.
     ///
-    /// They are so many that their trials are `trials` or little more: one run may
-    /// have more than that alone. A run that is stored meanwhile may or may not come.
+    /// The runs have about `trials` trials together; a single run may have more than that. A run
+    /// that is stored in the meantime may or may not be returned.
     pub fn runs_after(&self, after: &str, trials: usize) -> Result<Vec<Run>, StoreError> {
         self.records().runs_after(after, trials)
     }
@@ -286,8 +285,8 @@ impl Store {
         self.records().delete(which)
     }
 
-    /// Gives a run, named as for [`Store::load`], the name `name`, taken from
-    /// another run where need be, and returns the id of the run.
+    /// Gives a run, named as for [`Store::load`], the name `name`, taken from another run if
+    /// necessary, and returns the id of the run.
     ///
     /// Refuses an empty name, [`LATEST`] and the id of a run.
     pub fn set_baseline(&self, name: &str, which: &str) -> Result<String, StoreError> {
@@ -304,10 +303,9 @@ impl Store {
         self.records().remove_baseline(name)
     }
 
-    /// The run that is the shard, where it is stored.
+    /// The run that is stored for the shard, if there is one.
     ///
-    /// Refuses a shard of an experiment that measures something else than the
-    /// stored one of the same name.
+    /// Refuses a shard of an experiment that differs from the stored one of the same name.
     pub fn stored_shard(&self, shard: &Shard) -> Result<Option<String>, StoreError> {
         self.records().stored_shard(shard)
     }

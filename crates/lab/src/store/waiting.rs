@@ -1,5 +1,5 @@
-//! Writing to a server: a run is a file of this machine first, and is handed over when it
-//! begins and when it has ended, or later where the server is away; exactly once.
+//! Writes to a server. A run is a file of this machine first. It is handed over exactly once: when
+//! it begins and when it has ended, or later if the server is unavailable.
 
 use super::{Location, Store, StoreError};
 use std::path::PathBuf;
@@ -11,7 +11,8 @@ pub struct Spool {
     /// A folder on a file system that outlives the program; it is created. Every
     /// store has one of its own in it.
     pub folder: PathBuf,
-    /// No run begins while so many bytes wait for a store. A run that has begun is kept whole.
+    /// Maximum number of bytes that wait for a store, above which no run begins. A run that has
+    /// begun is always kept whole.
     pub limit: u64,
 }
 
@@ -44,8 +45,8 @@ impl Store {
         Self::open(location)
     }
 
-    /// Why the server of this store was away when it was asked last; never, where the store
-    /// is a folder.
+    /// The reason why the server of this store was unavailable at the last attempt; `None` if it
+    /// was not, or the store is a folder.
     pub fn absence(&self) -> Option<String> {
         match &self.kept {
             super::Kept::Files(_) => None,
@@ -54,7 +55,7 @@ impl Store {
         }
     }
 
-    /// How many runs wait for the server, and where; none where nothing can.
+    /// The number of runs that wait for the server, and their folder; `None` if runs cannot wait.
     ///
     /// # Errors
     /// [`StoreError::Spool`].

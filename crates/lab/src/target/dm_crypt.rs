@@ -1,4 +1,4 @@
-//! The kernel's dm-crypt over the extent: as root, where the kernel has it.
+//! The kernel's dm-crypt over the extent. It needs root and a kernel with dm-crypt.
 
 use super::engine_file::VolumeKey;
 use super::served::ServedError;
@@ -40,12 +40,12 @@ pub(crate) fn table_line(
     Ok(line)
 }
 
-/// dm-crypt over `size` bytes of what `reach` leads to, under a fresh random key,
-/// driven by `engine`. A file gets a loop device, which goes around the page cache where it can.
+/// dm-crypt over `size` bytes of the storage at `reach`, under a fresh random key, driven by
+/// `engine`. A file gets a loop device, which bypasses the page cache if possible.
 ///
 /// # Errors
-/// [`ServedError::Unreachable`]; [`ServedError::Refused`] where the kernel has no
-/// dm-crypt or not this cipher; [`ServedError::Failed`] and [`ServedError::Target`].
+/// [`ServedError::Unreachable`]; [`ServedError::Refused`] if the kernel lacks dm-crypt or this
+/// cipher; [`ServedError::Failed`] and [`ServedError::Target`].
 pub(super) fn target(
     reach: Option<&Reach>,
     size: u64,

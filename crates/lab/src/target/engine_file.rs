@@ -93,7 +93,7 @@ impl VolumeKey {
         Ok(Self(Key::random(bits as usize / 8)?))
     }
 
-    /// Writes it as hexadecimal digits; `-` where it is empty.
+    /// Writes the key as hexadecimal digits; `-` if it is empty.
     pub fn write_hex(&self, to: &mut impl Write) -> io::Result<()> {
         if self.0.is_empty() {
             return to.write_all(b"-");
@@ -164,9 +164,9 @@ pub struct EngineClient {
 }
 
 impl EngineClient {
-    /// Lets `program`, which is this one, encrypt `backing` as a file in
-    /// `directory`. If `apart`, it gets a mount namespace of its own, which shares
-    /// mounts with this one where this one lets it.
+    /// Lets `program`, which is this one, encrypt `backing` as a file in `directory`. If `apart`,
+    /// it gets a mount namespace of its own, which shares mounts with this one if this one allows
+    /// it.
     ///
     /// # Errors
     /// [`EngineFileError::Server`], or [`EngineFileError::Refused`] with its reason.
@@ -264,11 +264,11 @@ impl Drop for EngineClient {
     }
 }
 
-/// Serves what standard input asks for, until that ends. The first line on
-/// standard output is an [`EngineBackend`], or says why it does not serve.
+/// Serves the request on standard input until that ends. The first line on standard output is an
+/// [`EngineBackend`], or the reason for not serving.
 ///
 /// # Errors
-/// [`EngineFileError`] where nothing is served.
+/// [`EngineFileError`] if nothing is served.
 pub fn serve() -> Result<(), EngineFileError> {
     let mut lines = io::stdin().lock();
     let mut out = io::stdout().lock();

@@ -77,7 +77,7 @@ pub struct JavaRequest<'a> {
 /// Why Java did not measure.
 #[derive(Debug, Error)]
 pub enum JavaError {
-    /// SunJCE has no such cipher, or not with this key.
+    /// SunJCE lacks the cipher, or does not take this key size.
     #[error("java has no {algorithm}-{mode} with {key_bits} bits")]
     NoCipher {
         /// The block cipher.
@@ -109,7 +109,7 @@ pub enum JavaError {
     /// The virtual machine ended by itself.
     #[error("java ended: {said}")]
     Ended {
-        /// Its last words on standard error.
+        /// The last lines on standard error.
         said: String,
     },
     /// The user asked to stop.
@@ -230,7 +230,7 @@ impl Java {
     /// Seconds of every repetition; `stop` ends them before the next.
     ///
     /// # Errors
-    /// [`JavaError`], also where the output is wrong.
+    /// [`JavaError`], also if the output is wrong.
     pub fn measure(
         &self,
         request: &JavaRequest<'_>,

@@ -12,7 +12,7 @@ use drive::ssd::Ssd;
 use drive::{Processor, SimulatedDevice};
 use std::ops::ControlFlow;
 
-/// How an SSD is used, and what is beside its own numbers.
+/// The use of an SSD, and its settings beyond the drive's own numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     /// Pages beyond those that the host can write; the drive's own when absent.
@@ -118,11 +118,11 @@ impl Living {
     }
 
     /// Lives until it is worn, and makes a drive of the same age to be used; the same seed gives
-    /// the same. `report` is told the share that is done, and may end it.
+    /// the same. `report` gets the share that is done, and may end the life.
     ///
     /// # Errors
     /// [`SimulatedError::Drive`] names the number that is impossible;
-    /// [`SimulatedError::Interrupted`] where `report` ended it.
+    /// [`SimulatedError::Interrupted`] if `report` ended it.
     pub fn live(
         &self,
         policy: TrimPolicy,

@@ -123,7 +123,7 @@ impl Target {
     /// The built-in engine over all of `storage`, under a fresh random key.
     ///
     /// # Errors
-    /// [`TargetError::Volume`] where the cipher cannot be built so.
+    /// [`TargetError::Volume`] if the cipher cannot be built like that.
     pub fn builtin(
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,

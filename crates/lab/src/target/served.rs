@@ -99,8 +99,8 @@ impl ServedError {
     }
 }
 
-/// The command that serves the LUKS1 volume at `path` on the socket `nbd` in
-/// `folder`, where the passphrase is in `line`.
+/// The command that serves the LUKS1 volume at `path` on the socket `nbd` in `folder`. The
+/// passphrase is in the file `line` there.
 type Serve = fn(folder: &Path, path: &Path, direct: bool) -> Command;
 
 fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
@@ -349,7 +349,7 @@ pub fn foreign(
     })
 }
 
-/// Makes a LUKS1 volume; where its data begins.
+/// Makes a LUKS1 volume and returns the offset of its data.
 fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, TargetError> {
     let key = Key::random(encryption.key_bits as usize / 8)?;
     let creation = luks1::Creation {

@@ -124,10 +124,10 @@ pub fn toml(name: &str) -> Result<String, SimulatedError> {
     })
 }
 
-/// `size`, or more where [`Simulated::whole`] needs more of the drive.
+/// `size`, or more if [`Simulated::whole`] needs more of the drive.
 ///
 /// # Errors
-/// Those of [`preset`].
+/// The errors of [`preset`].
 pub fn whole_size(name: &str, size: ByteSize) -> Result<ByteSize, SimulatedError> {
     Ok(match preset(name)? {
         Preset::Ssd(ssd) if size < ssd.least_capacity() => {
@@ -150,11 +150,11 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The first `size` bytes of the drive with a name that [`preset`] knows.
-    /// `filling` is told the bytes written to it so far, and may end it.
+    /// The first `size` bytes of the drive with a name that [`preset`] knows. `filling` gets the
+    /// bytes written to the drive so far, and may end the filling.
     ///
     /// # Errors
-    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] where `filling` ended it.
+    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] if `filling` ended it.
     pub fn open(
         name: &str,
         size: u64,
@@ -243,8 +243,7 @@ impl Simulated {
 /// `cores` behind a driver that encrypt at `mb_s` each, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SimulatedError::Drive`] where the rate is none, or the driver cannot use
-/// so many cores.
+/// [`SimulatedError::Drive`] if the rate is invalid, or the driver cannot use `cores` cores.
 pub fn processor(
     driver: Driver,
     cores: NonZeroU32,

@@ -17,7 +17,7 @@ use thiserror::Error;
 
 /// The extent under test, filled with incompressible data.
 pub struct Storage {
-    /// The plain device: exactly the extent, nothing beside it.
+    /// The plain device: exactly the extent and nothing else.
     pub device: Arc<dyn BlockDevice>,
     /// The path by which another program reaches it.
     pub reach: Option<Reach>,

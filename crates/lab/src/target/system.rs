@@ -142,7 +142,7 @@ impl System {
             .map(|(_, needs)| *needs)
     }
 
-    /// Every system of the contract, with what would bring it where it is absent.
+    /// Every system of the contract. An absent system comes with the means to get it.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));
         let drive = Self::Simulated(format!("{DRIVE}…"));

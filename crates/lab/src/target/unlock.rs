@@ -47,7 +47,7 @@ impl UnlockError {
 pub struct Recipe {
     /// Its name as a workload, `veracrypt-pbkdf2-sha512`.
     pub name: &'static str,
-    /// The format, in the contract's words; empty of a derivation for its own sake.
+    /// The format, in the contract's words; empty for a derivation that belongs to no format.
     pub format: &'static str,
     cost: Cost,
     /// Bytes of key that unlocking derives.
@@ -160,7 +160,7 @@ pub const BENCHMARK: &[Recipe] = &[
     },
 ];
 
-/// Enough iterations to be told from none; their number a second is what counts.
+/// Enough iterations to take a measurable time; the result is their number per second.
 const fn pbkdf2(name: &'static str, hash: Hash) -> Recipe {
     let cost = Cost::Fixed(Kdf::Pbkdf2 {
         hash,

@@ -35,13 +35,13 @@ const BATCH: Duration = Duration::from_micros(20);
 const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
 
 /// Runs `workload` once on `cipher`, over `extent` bytes in every thread, or
-/// over one request where that is longer. Repetitions differ in alignment.
+/// over one request if that is longer. Repetitions differ in alignment.
 ///
 /// # Errors
 /// [`TrialError::Interrupted`].
 ///
 /// # Panics
-/// Where requests are not whole sectors.
+/// If requests are not whole sectors.
 pub fn run(
     cipher: &Bare,
     workload: &Workload,

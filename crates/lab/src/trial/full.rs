@@ -17,7 +17,7 @@ pub(super) struct Full {
     answers: usize,
     /// Ticks of the last of those that fill it and of the next answers: `depth` in all.
     first: Vec<u64>,
-    /// Ticks of the last two turns, in a ring that begins where `first` does.
+    /// Ticks of the last two turns, in a ring that begins at the same answer as `first`.
     last: Vec<u64>,
     /// Place of the next answer in the ring.
     next: usize,
@@ -27,7 +27,7 @@ pub(super) struct Full {
 }
 
 impl Full {
-    /// With so many requests in flight; it counts nothing unless the visit is a slice.
+    /// A meter for `depth` requests in flight. It counts nothing unless the visit is a slice.
     pub(super) fn new(depth: usize, slice: bool) -> Self {
         Self {
             depth,
@@ -60,7 +60,7 @@ impl Full {
         }
     }
 
-    /// The rates, if each request has `bytes`; `None` where there was no whole turn.
+    /// The rates, if each request has `bytes`; `None` if there was no whole turn.
     pub(super) fn rates(&self, bytes: f64, clock: &Clock) -> Option<Rates> {
         let (depth, ring) = (self.depth, self.last.len());
         let last = self.answers.checked_sub(depth)?;

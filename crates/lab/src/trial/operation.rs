@@ -18,7 +18,7 @@ pub enum OnFiles {
     Write,
     /// Read.
     Read,
-    /// Copy beside themselves.
+    /// Copy each file in its own directory.
     Copy,
     /// Ask for the attributes.
     Stat,
@@ -28,7 +28,7 @@ pub enum OnFiles {
     Encrypt,
 }
 
-/// Which files, where, and how many do it.
+/// The files, their place, and the number of concurrent jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     /// The mounted directory, or a device.
@@ -220,7 +220,7 @@ fn erase(device: &mut File, flash: Flash) -> io::Result<()> {
     (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
 }
 
-/// Bytes of a request where no clock runs: whole erase blocks, and few requests.
+/// Bytes of an untimed request: whole erase blocks, and few requests.
 const PIECE: usize = 1 << 20;
 
 /// Bytes that all devices take at once.
@@ -280,11 +280,11 @@ fn as_system(error: BlockError) -> io::Error {
     io::Error::from_raw_os_error(error.errno())
 }
 
-/// Runs `maker`, which makes a file system on `device`, once that is erased if
-/// it is flash; seconds until the device has it, and what the program said.
+/// Runs `maker`, which makes a file system on `device`; flash is erased first. Returns the seconds
+/// until the device has it, and the program's output.
 ///
 /// # Errors
-/// Where it could not be run, or the device does not take it.
+/// The program cannot be run, or the device does not take the data.
 pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Result<(f64, Output)> {
     let clock = Clock::get();
     maker.stdin(Stdio::null());
@@ -311,18 +311,18 @@ pub fn mount<T>(mount: impl FnOnce() -> io::Result<T>) -> io::Result<(f64, T)> {
     Ok((clock.seconds(clock.now() - begun), mounted))
 }
 
-/// Runs a command of the user's own in the mounted directory, once for every job,
-/// side by side; seconds, and what the first that failed said.
+/// Runs a user's command in the mounted directory, once for every job, concurrently. Returns the
+/// seconds, and the output of the first one that failed.
 ///
 /// # Errors
-/// Where it could not be run.
+/// The command cannot be run.
 pub fn command(line: &str, load: Load<'_>) -> io::Result<(f64, Option<Output>)> {
     let clock = Clock::get();
     let begun = clock.now();
     let mut running = Vec::new();
     for job in 0..load.jobs {
         let mut shell = block::program::command("sh");
-        // The line is the user's own, and so is where it looks for programs.
+        // The line is the user's own, and so is its search path.
         if let Some(path) = std::env::var_os("PATH") {
             shell.env("PATH", path);
         }

@@ -92,7 +92,7 @@ impl Server {
         self.url_of("lab", database)
     }
 
-    /// The same for a user, who may have a password, `guest:secret`.
+    /// The URL for a user, with an optional password, as in `guest:secret`.
     pub fn url_of(&self, user: &str, database: &str) -> String {
         format!(
             "postgres://{user}@localhost/{database}?host={}",

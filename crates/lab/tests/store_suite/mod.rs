@@ -62,7 +62,7 @@ pub fn interval(median: f64) -> Interval {
     }
 }
 
-/// A trial that can be told from every other by `number`.
+/// A trial that `number` distinguishes from every other.
 pub fn trial(number: u32) -> Trial {
     Trial {
         tier: Tier::Block,
@@ -223,7 +223,7 @@ fn many_trials_at_once(store: &Store) {
     all.insert(0, (7, &whole.trials[8]));
     all.insert(0, (200, &whole.trials[0]));
     store.put_trials("2025-many", &all).unwrap();
-    // Again, beside one that changes.
+    // Again, together with one that changes.
     all.push((3, &whole.trials[4]));
     store.put_trials("2025-many", &all).unwrap();
     store.put_trials("2025-many", &[]).unwrap();

@@ -1,5 +1,5 @@
-//! Published figures beside ours. Machines differ, so what is compared are
-//! ratios, of ciphers and of systems, and the order of ciphers.
+//! Published figures next to ours. Machines differ, so only ratios of ciphers and of systems are
+//! compared, and the order of ciphers.
 
 mod section;
 
@@ -45,12 +45,12 @@ enum Order {
     Holds,
     /// These ciphers are the other way round here: the faster first.
     Reversed(Vec<(String, String)>),
-    /// None is the other way round, and these cannot be told apart here.
+    /// No pair is certainly reversed, but these pairs cannot be distinguished here.
     Undecided(Vec<(String, String)>),
 }
 
 impl<'a> Beside<'a> {
-    /// Nothing where the plan repeats no document.
+    /// `None` if the plan repeats no document.
     fn of(run: &'a Run) -> Option<Self> {
         let paper = run.paper.as_ref()?;
         let mut beside = Self {
@@ -163,7 +163,7 @@ impl<'a> Block<'a> {
         self.members.iter().find(is_base).copied()
     }
 
-    /// Nothing where there is one cipher, or nothing to tell from.
+    /// `None` if no two ciphers have different published values.
     fn order(&self) -> Option<Order> {
         let mut reversed = Vec::new();
         let mut undecided = Vec::new();
@@ -251,7 +251,7 @@ impl Member<'_> {
         format!("{}{fs}, {measure}", self.trial.workload)
     }
 
-    /// The cipher in the document's words, or in ours where it has none.
+    /// The cipher in the document's words, or in ours if the document has none.
     fn name(&self) -> String {
         match self.published.cipher.as_str() {
             "" => self.our_name(),

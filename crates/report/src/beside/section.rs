@@ -1,4 +1,4 @@
-//! Published figures beside ours, as a section.
+//! Published figures next to ours, as a section.
 
 use super::{Beside, Block as Ciphers, Member, cost_here, printed};
 use crate::chart::dots::{Dot, Dots, Scale};
@@ -141,7 +141,8 @@ impl<'a> Beside<'a> {
         let mut blocks = Vec::new();
         let mut above = String::new();
         for ciphers in &self.blocks {
-            // Several of the document's drives may stand beside the same cells.
+            // Several of the document's drives may be compared with the same
+            // cells.
             let what = format!("{}, {}", ciphers.members[0].what(), ciphers.ours());
             if what != above {
                 let here = self.in_a_line(

@@ -15,7 +15,7 @@ const RIGHT: i32 = WIDTH - 26;
 pub(crate) struct Curves {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    /// From where on the right edge is a band.
+    /// The value from which on the right edge is a band.
     pub(crate) band: Option<f64>,
     pub(crate) curves: Vec<Curve>,
 }

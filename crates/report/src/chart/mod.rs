@@ -36,7 +36,7 @@ pub(crate) enum Plot {
     Strips(strips::Strips),
 }
 
-/// How charts are read whose values stand in a table beside them.
+/// The description of charts whose values are in a table next to them.
 pub(crate) const TABLED: &str = "The values are in the table.";
 
 impl Chart {
@@ -54,7 +54,7 @@ impl Chart {
             Plot::Strips(strips) => strips.draw(),
         };
         let view = format!("0 0 {WIDTH} {}", drawing.height.max(1));
-        // A group, whose rows are images; or an image, where there are none.
+        // A group, whose rows are images; or an image, if there are no rows.
         let role = if drawing.rows.is_empty() {
             "img"
         } else {
@@ -75,7 +75,7 @@ impl Chart {
 #[derive(Default)]
 pub(crate) struct Label {
     pub(crate) name: String,
-    /// Its value in short, beside the name.
+    /// Its value in short, next to the name.
     pub(crate) value: String,
     /// Its values in full, for readers who point at it and for screen readers.
     pub(crate) tip: String,

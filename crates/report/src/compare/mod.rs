@@ -70,7 +70,7 @@ impl Comparison {
         self.cells.iter().filter(|pair| pair.exceeds)
     }
 
-    /// The cells in which a loss as large as the threshold could not have been told.
+    /// The cells in which a loss as large as the threshold could not have been detected.
     pub fn unjudged(&self) -> impl Iterator<Item = &Pair> {
         self.cells.iter().filter(|pair| pair.unjudged)
     }
@@ -325,7 +325,7 @@ fn cells<'a>(run: &'a Run, names: &Names) -> Vec<Cell<'a>> {
     cells.enumerate().map(cell).collect()
 }
 
-/// The workload, on which file system, of a drive that has lived how, and where.
+/// The title of a workload: its file system, the life of its drive, and its place.
 fn title(trial: &Trial, place: Option<String>) -> String {
     let workload = &trial.workload;
     let place = place.map_or_else(String::new, |place| format!(", {place}"));
@@ -383,7 +383,7 @@ fn pair(
         && ratio
             .zip(options.slower_than)
             .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
-    // Without a tolerance every loss that can be told is too large.
+    // Without a tolerance, every detectable loss is too large.
     let tolerance = options.slower_than.filter(|percent| *percent > 0.0);
     let smallest = ratio.and_then(|ratio| stats::smallest(ratio, floor));
     let unjudged = !exceeds
@@ -406,7 +406,7 @@ fn pair(
     }
 }
 
-/// Rates of every repetition ÷ what is asked for; `None` where that is not known.
+/// The rates of every repetition, divided by the chosen quantity; `None` if that is unknown.
 fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
     match by {
         Normalise::Cycles => {
@@ -432,8 +432,8 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
     }
 }
 
-/// Rates of every repetition: how often it could be done in a second where it is
-/// an operation that need not move bytes.
+/// The rates of every repetition. For an operation that need not move bytes, the rate is the number
+/// of times that it could be done per second.
 fn rates(trial: &Trial) -> Vec<f64> {
     match trial.samples_s().is_empty() {
         true => trial.samples_mb_s.clone(),

@@ -77,9 +77,9 @@ pub struct Alike {
     pub tier: Tier,
     /// The system.
     pub system: String,
-    /// dm-crypt notation; empty where there is none.
+    /// dm-crypt notation; empty if there is none.
     pub cipher: String,
-    /// Key length, bits; 0 where there is none.
+    /// Key length, bits; 0 if there is none.
     pub key_bits: u32,
     /// The system that it is compared with.
     pub against: String,

@@ -7,7 +7,8 @@ use crate::chart::{Chart, Label, Plot, TABLED, palette};
 use crate::document::{Block, Cell, Column, Document, PAGE, Pick, Row, TERMINAL, Table};
 use crate::figure;
 
-/// Groups that a picture shows: more cannot be told apart. The tables have all.
+/// Maximum number of groups in a picture, because more cannot be distinguished.
+/// The tables have all groups.
 const DRAWN: usize = 24;
 /// Groups of a property that a terminal shows.
 const GROUPS: usize = 20;

@@ -111,7 +111,7 @@ pub struct Leak {
 /// A day, in years.
 const DAY: f64 = 1.0 / 365.25;
 
-/// Times at which the series are told, in years, and what people call them.
+/// Times at which the series are reported, in years, and their names.
 const TIMES: [(f64, &str); 13] = [
     (DAY / 24.0, "1 hour"),
     (DAY / 4.0, "6 hours"),
@@ -128,7 +128,7 @@ const TIMES: [(f64, &str); 13] = [
     (100.0, "100 years"),
 ];
 
-/// Shares of the blocks of which the erases are told, and what they are called.
+/// Shares of the blocks for which the erases are reported, and their names.
 pub(crate) const SHARES: [(f64, &str); 5] = [
     (0.0, "least"),
     (0.1, "10 %"),
@@ -221,7 +221,7 @@ impl Life {
         self.erases.iter().map(|(_, blocks)| blocks).sum()
     }
 
-    /// Until when its erases were counted, in words.
+    /// The time until which its erases were counted, in words.
     pub(crate) fn counted_until(&self) -> String {
         time(self.moments.last().map_or(0.0, |moment| moment.years))
     }

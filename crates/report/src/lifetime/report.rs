@@ -100,7 +100,7 @@ pub(super) fn document(record: &Lifetime) -> Document {
     }
 }
 
-/// A picture, and its values beside it.
+/// A picture with its values next to it.
 fn section(heading: &str, note: &str, chart: Chart, values: Vec<Block>) -> [Block; 3] {
     [
         Block::heading(3, heading),
@@ -183,8 +183,8 @@ fn bars(record: &Lifetime) -> Chart {
     Chart::new("Lifetime in years", TABLED, Plot::Bars(Bars::of(bars)))
 }
 
-/// A series of each setup at round times: a row a setup on a terminal, a row a time
-/// on a page, which has a picture beside it.
+/// A series of each setup at round times. A terminal shows a row for each setup. A page, which has
+/// a picture next to it, shows a row for each time.
 fn over_time(record: &Lifetime, value: impl Fn(&Moment) -> String) -> Vec<Block> {
     let cell = |life: &Life, years: f64| {
         let value = life.at(years).map(&value);
@@ -219,7 +219,7 @@ fn series(label_of: &str, record: &Lifetime, value: fn(&Moment) -> f64) -> Chart
     let highest = all.map(value).fold(f64::MIN_POSITIVE, f64::max) * 1.08;
     let (begin, end) = (record.begin(), record.years);
     let curves = record.setups.iter().map(|life| {
-        // A moment tells of the time since the one before it.
+        // A moment covers the time since the one before it.
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut since = begin;
         for moment in &life.moments {

@@ -76,8 +76,9 @@ impl Candidate<'_> {
     }
 }
 
-/// Median of the paired ratios, and all of them with the noise floor on both
-/// sides: where a later measurement should lie, not where its median does.
+/// Median of the paired ratios, with the range of all of them widened by the
+/// noise floor on both sides. A later single measurement, not its median,
+/// should lie in that range.
 fn range(encrypted: &[f64], plain: &[f64], floor: f64) -> Option<Interval> {
     let ratios = stats::ratios(encrypted, plain);
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);

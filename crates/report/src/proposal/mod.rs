@@ -27,9 +27,9 @@ const ITER_TIME_MS: u32 = 2000;
 pub struct Machine {
     /// Rates of ciphers on one core, in memory.
     pub rates: Vec<Rate>,
-    /// Whether the disk is flash; `None` where it does not tell.
+    /// Whether the disk is flash; `None` if it does not report it.
     pub flash: Option<bool>,
-    /// Whether it takes discards; `None` where it does not tell.
+    /// Whether the disk takes discards; `None` if it does not report it.
     pub discards: Option<bool>,
     /// Bytes that the disk writes as a unit.
     pub physical_block: Option<u64>,
@@ -89,8 +89,8 @@ impl Format {
     }
 }
 
-/// The encryption sector size to choose: the disk's own blocks, so that a power
-/// cut tears none; 512 bytes where they are not known.
+/// The encryption sector size to choose. It is the disk's own block, so that a power cut does not
+/// tear one, or 512 bytes if that is unknown.
 pub fn sector_bytes(physical_block: Option<u64>, format: Format) -> u32 {
     match (format, physical_block) {
         (Format::Luks2, Some(4096..)) => 4096,
@@ -161,7 +161,7 @@ pub struct Alternative {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
-    /// The disk, whatever the cipher is.
+    /// The disk, for every cipher.
     Disk,
     /// The disk, with the proposed cipher but not with every other one.
     Chosen,
@@ -194,8 +194,8 @@ pub struct Proposal {
     pub notes: Vec<String>,
 }
 
-/// The set-up to choose, by a `run` of the candidates, all of them with the same
-/// sector size; `None` where it has none with its plain side.
+/// The set-up to choose, by a `run` of the candidates, all of them with the same sector size;
+/// `None` if it has no candidate with a plain counterpart.
 pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal> {
     let candidates = candidate::candidates(run);
     let chosen = candidate::choose(&candidates)?;

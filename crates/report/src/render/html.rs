@@ -42,7 +42,7 @@ pub(crate) fn render(document: &Document) -> String {
         }
     }
     .into_string();
-    // Escaping keeps markup out, but not what turns the words of the page round.
+    // Escaping excludes markup, but not characters that reverse the direction of the page's text.
     let harmless = |c| {
         if c != '\n' && figure::steers(c) {
             ' '
@@ -138,8 +138,8 @@ fn figure_of(figure: &Figure) -> Markup {
     }
 }
 
-/// A table that the script sorts and filters by its rows that can be picked; a
-/// phone shows the names of the columns beside each value.
+/// A table that the script sorts, and filters by its rows that can be picked. A phone shows the
+/// column name next to each value.
 fn table_of(table: &Table) -> Markup {
     let stands = |column: &&Column| column.on & PAGE != 0;
     let columns: Vec<&Column> = table.columns.iter().filter(stands).collect();

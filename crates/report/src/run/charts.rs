@@ -1,4 +1,4 @@
-//! The pictures of a run: rates, costs, where the time went, latencies.
+//! The charts of a run: rates, costs, time by activity, latencies.
 
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::curves::{Curve, Curves};
@@ -9,7 +9,8 @@ use crate::figure;
 use crate::group::Group;
 use lab::record::{Tier, TimeSplit, Trial};
 
-/// How many systems a picture shows beside plain: more cannot be told apart.
+/// Maximum number of systems in a picture in addition to plain, because more
+/// cannot be distinguished.
 const SYSTEMS: usize = 24;
 
 pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {

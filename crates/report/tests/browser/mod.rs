@@ -1,5 +1,5 @@
-//! Headless Chromium, driven by its own protocol over a pipe: real clicks, real
-//! keys, and what a screen reader would be told.
+//! Headless Chromium, driven by its own protocol over a pipe: real clicks, real keys, and the
+//! information that a screen reader would get.
 // Each program that uses this uses a part of it.
 #![allow(dead_code)]
 
@@ -28,7 +28,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it; says why not where it is not here.
+    /// Starts the browser; prints a note if it is not installed.
     pub fn start() -> Option<Self> {
         let program = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
             .into_iter()
@@ -165,7 +165,7 @@ impl Browser {
         serde_json::from_value(self.value(expression)).unwrap()
     }
 
-    /// Makes the window so many CSS pixels large.
+    /// Sets the size of the window in CSS pixels.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,

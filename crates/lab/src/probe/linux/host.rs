@@ -83,8 +83,8 @@ pub fn total_memory() -> Option<u64> {
     memory("MemTotal:")
 }
 
-/// Bytes of memory that programs can have without swapping; `None` where the
-/// kernel does not say.
+/// Bytes of memory that programs can have without swapping; `None` if the
+/// kernel does not report it.
 pub fn available_memory() -> Option<u64> {
     memory("MemAvailable:")
 }

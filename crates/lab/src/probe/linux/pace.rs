@@ -56,8 +56,8 @@ struct Beat {
 }
 
 impl Pace {
-    /// Begins to watch the `nth` core that this thread may use, counted around;
-    /// `None` where no thread can be kept on it.
+    /// Begins to watch the `nth` core that this thread may use, modulo their number; `None` if no
+    /// thread can be kept on it.
     pub fn watch(nth: u32) -> Option<Self> {
         let (beats, over) = (Arc::default(), Arc::default());
         let mut pace = Self {
@@ -136,9 +136,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The mean pace over `seconds` from `begun` (Unix time) on, or over a little
-    /// more where that is short: 1 is the core's full one, ½ half of it. `None`
-    /// where too little was seen.
+    /// The mean speed over `seconds` from `begun` (Unix time) on, or over a little more if that is
+    /// short. Full speed is 1, and ½ is half of it. `None` if there are too few observations.
     pub fn pace(&self, begun: f64, seconds: f64) -> Option<f64> {
         let full = self.full?;
         let wider = ((SPAN - seconds) / 2.0).max(0.0);

@@ -57,7 +57,7 @@ impl Waiting {
     fn files(&self) -> Result<&Folder, StoreError> {
         if self.files.get().is_none() {
             let files = Folder::open(&self.path)?;
-            // Another thread may have opened it meanwhile.
+            // Another thread may have opened it in the meantime.
             let _ = self.files.set(files);
         }
         self.files.get().ok_or_else(|| StoreError::Foreign {
@@ -65,7 +65,7 @@ impl Waiting {
         })
     }
 
-    /// The files, where there are any.
+    /// The files, if there are any.
     fn known(&self) -> Result<Option<&Folder>, StoreError> {
         match self.path.exists() {
             true => self.files().map(Some),
@@ -271,7 +271,7 @@ fn told(error: &StoreError) -> String {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let words = cause.to_string();
-        // Some errors repeat the words of their source.
+        // Some errors repeat the text of their source.
         if !text.ends_with(&words) {
             text = format!("{text}: {words}");
         }

@@ -115,7 +115,7 @@ fn is_absence(error: &postgres::Error) -> bool {
     let cause = error
         .source()
         .and_then(|cause| cause.downcast_ref::<io::Error>());
-    // A certificate that is not good is told as invalid data.
+    // A bad certificate is reported as invalid data.
     error.is_closed() || cause.is_some_and(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
@@ -156,8 +156,8 @@ impl Server {
         self.transact(Mode::Read, PATIENCE, |_| Ok(()))
     }
 
-    /// Does `work` as one transaction with a connection of its own; again, as long as
-    /// `patience` says, where the server was away or another transaction in the way.
+    /// Does `work` as one transaction with a connection of its own. If the server was unavailable
+    /// or another transaction interfered, it tries again for as long as `patience` allows.
     fn transact<T>(
         &self,
         mode: Mode,
@@ -195,8 +195,8 @@ impl Server {
         self.transact(Mode::Read, PATIENCE, work)
     }
 
-    /// A connection to tables of this program's version, which are created or
-    /// brought up to it where they are older.
+    /// A connection to tables of this program's version. Missing tables are created, and older ones
+    /// are migrated.
     fn connect(&self) -> Result<Client, Fault> {
         let mut client = self.connect_to_any()?;
         if version(&mut client)? != Some(schema::VERSION) {
@@ -262,7 +262,7 @@ impl Server {
     }
 }
 
-/// The version of the tables; `None` where there are none.
+/// The version of the tables; `None` if there are none.
 fn version(client: &mut impl postgres::GenericClient) -> Result<Option<i64>, Fault> {
     let ours = "SELECT to_regclass('cryptmark.schema_version') IS NOT NULL";
     let ours: bool = client.query_one(ours, &[])?.get(0);
@@ -282,8 +282,8 @@ struct Patience {
 impl Patience {
     /// Waits for the next attempt. Returns false if no time is left.
     fn wait(&mut self) -> bool {
-        // Thousands who lost the server at the same time must not come back at
-        // the same time: half to all of the pause.
+        // Thousands of clients that lost the server at the same time must not return at the same
+        // time. The pause is therefore drawn from half to all of its length.
         let share = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
         let pause = self.pause.mul_f64(0.5 + share / 2.0);
         if Instant::now() + pause > self.until {

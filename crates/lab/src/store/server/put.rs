@@ -108,7 +108,8 @@ fn put(tx: &mut Transaction<'_>, rows: &Rows<'_>, before: Before) -> Result<Take
     Ok(taken)
 }
 
-/// Notes that a run has begun a shard; the run that is the shard, where there is one.
+/// Notes that a run has begun a shard. Returns the run that is stored for the shard, if there is
+/// one.
 fn attempt(tx: &mut Transaction<'_>, shard: &Shard, run: &str) -> Result<Option<String>, Fault> {
     let (index, of) = (i64::from(shard.index), i64::from(shard.of));
     tx.execute(

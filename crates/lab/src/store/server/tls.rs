@@ -1,4 +1,4 @@
-//! How a server proves who it is.
+//! Verification of a server's identity.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -28,7 +28,7 @@ pub(super) enum Verify {
 
 /// Files with certificates.
 pub(super) struct Files {
-    /// Of who issues certificates, instead of those that the system trusts.
+    /// Certificates of the trusted issuers, instead of the system's.
     pub(super) root: Option<PathBuf>,
     /// The client's own.
     pub(super) certificate: Option<PathBuf>,
@@ -95,7 +95,7 @@ fn told(path: &Path, error: &impl std::fmt::Display) -> Source {
 #[derive(Debug)]
 struct Verifier {
     verify: Verify,
-    /// None where nothing is verified.
+    /// `None` if nothing is verified.
     verifier: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }

@@ -139,11 +139,10 @@ pub struct Virtual<'a> {
 }
 
 impl<'a> Virtual<'a> {
-    /// The first `reach` bytes of it may be read, and the first `extent` of
-    /// those written.
+    /// The first `reach` bytes of it may be read, and the first `extent` of those written.
     ///
     /// # Errors
-    /// [`DriveError`] where it cannot be, or is smaller.
+    /// [`DriveError`] if such a drive is impossible, or is smaller.
     pub fn new(
         preset: &Preset,
         [reach, extent]: [u64; 2],
@@ -188,8 +187,7 @@ impl Bench for Virtual<'_> {
     }
 }
 
-/// The same workload with so many requests that its figure is steady; a burst
-/// is as long as it is.
+/// The same workload with enough requests for a steady figure; a burst keeps its length.
 fn counted(workload: &Workload) -> Workload {
     let bytes = match workload.extent() {
         Extent::Bytes(bytes) => bytes,
@@ -278,12 +276,11 @@ pub struct Number {
     pub seen: bool,
 }
 
-/// Finds the numbers of a drive of `from`'s kind with which it gives the
-/// `measured` figures of `probes`, over the same bytes. `report` is told how
-/// often it was simulated.
+/// Finds the numbers of a drive of `from`'s kind with which it gives the `measured` figures of
+/// `probes`, over the same bytes. `report` gets the number of simulations so far.
 ///
 /// # Errors
-/// [`FitError`]; [`FitError::Interrupted`] where `stop` was set.
+/// [`FitError`]; [`FitError::Interrupted`] if `stop` was set.
 pub fn fit(
     from: &Preset,
     probes: &[Probe],

@@ -72,7 +72,7 @@ impl Probe {
         self
     }
 
-    /// The same, as long as so many bytes take from rest.
+    /// The same probe as a burst of `mib` MiB after a rest.
     fn burst(mut self, mib: u64) -> Self {
         self.workload.seconds = None;
         self.workload.bytes = Some(ByteSize::mib(mib));
@@ -86,7 +86,7 @@ impl Probe {
         }
     }
 
-    /// Its bytes, where there are so many.
+    /// The range of the probe, enlarged to a minimum size if the device has that many bytes.
     pub(super) fn range(&self, all: u64) -> ByteRange {
         let place = |share: f64| (all as f64 * share) as u64 / ALIGNMENT * ALIGNMENT;
         let [first, end] = self.within.map(place);

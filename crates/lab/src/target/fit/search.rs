@@ -156,7 +156,7 @@ fn note(most: &mut f64, slope: impl Iterator<Item = f64>) {
     *most = slope.fold(*most, |most, slope| most.max(slope.abs()));
 }
 
-/// The figures, where there can be such a place.
+/// The figures; `None` if such a place is impossible.
 fn possible<E: Interrupts>(figures: Result<Vec<f64>, E>) -> Result<Option<Vec<f64>>, E> {
     match figures {
         Ok(figures) => Ok(Some(figures)),

@@ -3,9 +3,9 @@
 use super::Fit;
 use toml::{Table, Value};
 
-/// The TOML `base` of the drive that the search began with, with what was found
-/// in it. `title` is its new one, `source` what is said of each number found, and
-/// `capacity` where the device's own is known.
+/// The TOML `base` of the drive with which the search began, with the fitted
+/// numbers. `title` is the new title, and `source` is the remark on each fitted
+/// number. `capacity` is that of the device, if it is known.
 pub fn written(base: &str, fit: &Fit, title: &str, source: &str, capacity: Option<u64>) -> String {
     let mut table: Table = base.parse().expect("it was read before");
     let mut found = Vec::new();

@@ -86,7 +86,7 @@ trait Both: BlockCipherEncrypt + BlockCipherDecrypt {}
 
 impl<C: BlockCipherEncrypt + BlockCipherDecrypt> Both for C {}
 
-/// A cipher with 16-byte blocks; `None` where it takes no key of that length.
+/// A cipher with 16-byte blocks; `None` if it takes no key of that length.
 fn wide<C>(wanted: Wanted<'_>) -> Option<Box<dyn Keyed>>
 where
     C: Both + BlockSizeUser<BlockSize = U16> + KeyInit + Send + 'static,
@@ -103,7 +103,7 @@ where
     }
 }
 
-/// A cipher with 8-byte blocks; `None` where it takes no key of that length.
+/// A cipher with 8-byte blocks; `None` if it takes no key of that length.
 fn narrow<C>(wanted: Wanted<'_>) -> Option<Box<dyn Keyed>>
 where
     C: Both + BlockSizeUser<BlockSize = U8> + KeyInit + Send + 'static,
