@@ -1,10 +1,10 @@
 //! [`Session`]: a plan run on one extent, interleaved, kept as it goes.
 //!
 //! Every workload is measured on every system in one round, and rounds are repeated. Odd rounds
-//! visit the systems in reverse (A B C, C B A, …), so that a machine that slows down or warms up
-//! hits all of them alike. The plain system stands at both ends of a round. Its second visit is the
-//! A/A pair that measures the machine's noise. Each simulated drive is a place of its own, with a
-//! plain system at both ends. Bare ciphers have no plain system. The first cipher is therefore
+//! visit the systems in reverse (A B C, C B A, …). A machine that slows down or warms up therefore
+//! affects all of them alike. The plain system stands at both ends of a round. Its second visit is
+//! the A/A pair that measures the machine's noise. Each simulated drive is a place of its own, with
+//! a plain system at both ends. Bare ciphers have no plain system. The first cipher is therefore
 //! visited twice, the engine is compared with the fastest library, and every library with the
 //! engine. A library that takes seconds for one request is left out of the later rounds.
 //!

@@ -1,10 +1,10 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
-//! An interval of a median is between two order statistics: as many values lie outside on each side
-//! as chance puts there in 5 % of the cases, whatever the values' distribution is. If the number of
-//! values depends on the values, the interval is that of a [`sequence`], or of the last look at it.
-//! For values that were not measured in alternation, it is that of [`two_runs`].
-//! docs/method/pairs.md gives the reasons for pairs and medians.
+//! An interval of a median lies between two order statistics. Chance leaves the median outside it
+//! in 5 % of the cases at most, for any distribution of the values. If the number of values depends
+//! on the values, the interval is that of a [`sequence`], or of the last look at it. For values
+//! that were not measured in alternation, it is that of [`two_runs`]. docs/method/pairs.md gives
+//! the reasons for pairs and medians.
 
 mod last_look;
 mod sequence;

@@ -26,9 +26,10 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Reads all counters: this process and the children that it has waited for, the engine's
-    /// server, the kernel's threads, the crypto timer and the file system's block device. The
-    /// slowest readings come first, so that their time is not part of the measurement.
+    /// Reads the counters of this process, of the children that it has waited for, of the engine's
+    /// server and of the kernel's threads. It also reads the crypto timer and the file system's
+    /// block device. The slowest readings come first, so that their time is not part of the
+    /// measurement.
     pub(super) fn before(crypto: &mut CryptoTimer, device: &Path) -> Self {
         let moved = moved(device);
         let workers = threads_outside();

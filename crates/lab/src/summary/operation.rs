@@ -5,8 +5,8 @@ use crate::file_system::OperationSample;
 use crate::record::{Bottleneck, Detail, FileOperation, TimeSplit, Trial};
 use crate::trial::{Sample, histogram};
 
-/// CPU time, summed over repetitions, from which on its split into user and system is meaningful if
-/// it is counted in ticks: 20 ticks of 10 ms, in seconds.
+/// CPU time, summed over repetitions, above which its split into user and system is meaningful,
+/// seconds. It applies to times counted in ticks, and is 20 ticks of 10 ms.
 const ENOUGH: f64 = 0.2;
 
 /// Share by which a part may exceed its whole before a warning.

@@ -194,8 +194,8 @@ pub struct Proposal {
     pub notes: Vec<String>,
 }
 
-/// The set-up to choose, by a `run` of the candidates, all of them with the same sector size;
-/// `None` if it has no candidate with a plain counterpart.
+/// The set-up to choose, from a `run` of the candidates. All candidates must have the same sector
+/// size. Returns `None` if the run has no candidate with a plain counterpart.
 pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal> {
     let candidates = candidate::candidates(run);
     let chosen = candidate::choose(&candidates)?;
