@@ -1,14 +1,13 @@
-//! Beside fio: do both measure the same, and who costs less?
+//! Compares this lab with fio: whether both measure the same, and which costs less.
 //!
 //! ```text
 //! cargo bench -p cryptmark-lab --bench fio -- [DIRECTORY [PAIRS [SECONDS [agreement|load]]]]
 //! ```
 //!
-//! Agreement: one file, one pattern at a time, fio and this lab in
-//! alternation (A B, B A, …), both with O_DIRECT and io_uring. Load
-//! generation: 4 KiB random reads of the null device and of a file on tmpfs,
-//! one thread, the same alternation. Prints medians, the median of the paired
-//! ratio and its 95 % interval.
+//! Agreement: one file, one pattern at a time, fio and this lab in alternation (A B, B A, …), both
+//! with O_DIRECT and io_uring. Load generation: 4 KiB random reads of the null device and of a file
+//! on tmpfs, one thread, the same alternation. Prints medians, the median of the paired ratio and
+//! its 95 % interval.
 
 use block::{BlockDevice, Engine, FileDevice, FileOptions, NullDevice};
 use bytesize::ByteSize;
@@ -229,8 +228,8 @@ impl Fio<'_> {
             Pattern::Random => format!("rand{direction}"),
         };
         let mut command = Command::new("fio");
-        // Its buffers on huge pages, where ours are: on small ones a virtual disk gets a
-        // large request in parts, and is up to half as fast.
+        // Fio's buffers lie on huge pages if ours do. With small pages, a virtual disk gets a large
+        // request in parts, and is up to half as fast.
         match huge_pages() {
             Some(folder) => command.arg(format!("--iomem=mmaphuge:{}/fio", folder.display())),
             // Its buffers begin in the middle of one, so this is the smaller part of it.
@@ -318,7 +317,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Where files are of huge pages, if enough of them are free for fio's buffers.
+/// A directory whose files consist of huge pages, if enough of them are free for fio's buffers.
 fn huge_pages() -> Option<PathBuf> {
     const ENOUGH: u64 = 16;
     let memory = fs::read_to_string("/proc/meminfo").ok()?;

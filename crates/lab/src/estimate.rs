@@ -1,10 +1,9 @@
-//! What operations on file systems would take on another machine: pure
+//! Estimates of the time that file-system operations would take on another machine. They are pure
 //! functions of a record and of a [`Target`]'s figures.
 //!
-//! A repetition that was recorded here is taken apart into encryption, waiting
-//! for the device, and the rest. The rest is scaled to the other processor; the
-//! bytes that the operation moved are encrypted and moved at the other machine's
-//! rates.
+//! Each recorded repetition is split into encryption, waiting for the device, and the rest. The
+//! rest is scaled to the other processor. The bytes that the operation moved are encrypted and
+//! moved at the other machine's rates.
 
 use crate::plan::{PlanError, syntax};
 use crate::record::{Run, Tier, Trial};
@@ -17,20 +16,20 @@ use thiserror::Error;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// What it is called.
+    /// The name of the target.
     pub title: String,
-    /// The stored run whose operations are to be done there; the newest on file
-    /// systems where absent.
+    /// The stored run whose operations are estimated. When absent, it is the newest run on file
+    /// systems.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<String>,
     /// Clock of its processor, MHz.
     pub clock_mhz: f64,
-    /// How fast it does all that is no encryption; 1 is as fast as the recorded machine.
+    /// Speed of all work other than encryption, relative to the recorded machine, which has 1.
     #[serde(default = "one")]
     pub speed: f64,
-    /// Where the bytes will live.
+    /// The device that will hold the bytes.
     pub device: Rates,
-    /// What may encrypt them.
+    /// The ciphers that may encrypt the bytes.
     #[serde(rename = "cipher")]
     pub ciphers: Vec<Cipher>,
 }
@@ -43,30 +42,30 @@ pub struct Rates {
     pub read_mb_s: f64,
     /// 10⁶ bytes a second.
     pub write_mb_s: f64,
-    /// What each request that reads takes besides, µs.
+    /// Additional time of each read request, µs.
     #[serde(default)]
     pub read_us: f64,
-    /// What each request that writes takes besides, µs.
+    /// Additional time of each write request, µs.
     #[serde(default)]
     pub write_us: f64,
-    /// By how much these may be wrong, per cent.
+    /// Possible error of these figures, per cent.
     #[serde(default)]
     pub spread: f64,
 }
 
-/// A cipher, with its cost where that is known.
+/// A cipher, with its cost if that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cipher {
     /// dm-crypt notation.
     pub name: String,
-    /// Bits of the key, counted as cryptsetup counts; the cipher's default where absent.
+    /// Bits of the key, counted as cryptsetup counts; the cipher's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_size: Option<u32>,
-    /// Cycles per byte to encrypt; measured where absent.
+    /// Cycles per byte to encrypt; measured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encrypt: Option<f64>,
-    /// Cycles per byte to decrypt; measured where absent.
+    /// Cycles per byte to decrypt; measured when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decrypt: Option<f64>,
     /// By how much these may be wrong, per cent.
@@ -78,7 +77,7 @@ fn one() -> f64 {
     1.0
 }
 
-/// Why there is no estimate.
+/// The reason why no estimate can be made.
 #[derive(Debug, Error)]
 pub enum EstimateError {
     /// The file cannot be read.
@@ -89,7 +88,7 @@ pub enum EstimateError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is no description of a machine.
+    /// The file is not a valid description of a machine.
     #[error(transparent)]
     Syntax(Box<PlanError>),
     /// A number that no machine has.
@@ -117,7 +116,7 @@ pub enum EstimateError {
 }
 
 impl EstimateError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Read { .. } => "Give --target a readable TOML file.",
@@ -243,22 +242,22 @@ impl Span {
     }
 }
 
-/// What a cipher takes on the target, cycles per byte.
+/// The cost of a cipher on the target, cycles per byte.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Cost {
     /// dm-crypt notation.
     pub cipher: String,
     /// Bits of the key.
     pub key_bits: u32,
-    /// To encrypt.
+    /// Cost of encryption.
     pub encrypt: Span,
-    /// To decrypt.
+    /// Cost of decryption.
     pub decrypt: Span,
     /// Whether it was measured on this machine.
     pub measured: bool,
 }
 
-/// What an operation would take on the target; seconds.
+/// The estimated time of an operation on the target, seconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     /// The file system.
@@ -286,8 +285,8 @@ pub struct Estimate {
     pub rest_s: f64,
 }
 
-/// What the operations of `run` would take on `target`, plain and with each
-/// cipher of `costs` on each system that was recorded with its crypto time.
+/// Estimates how long the operations of `run` would take on `target`. They are estimated plain, and
+/// with each cipher of `costs` on each system that was recorded with its crypto time.
 ///
 /// # Errors
 /// [`EstimateError::NothingRecorded`].
@@ -335,7 +334,7 @@ pub fn estimate(
                     trial.trial.cipher.as_deref() == Some(&cost.cipher)
                         && trial.trial.key_bits == Some(cost.key_bits)
                 };
-                // What was recorded with this very cipher says most.
+                // A recording with this very cipher is the best basis.
                 let bases = match of_system.iter().find(own) {
                     Some(own) => vec![*own],
                     None => of_system,
@@ -362,7 +361,7 @@ struct Recorded<'a> {
 }
 
 impl<'a> Recorded<'a> {
-    /// Nothing where something is missing.
+    /// The parts of `trial`; `None` if one of them is missing.
     fn of(trial: &'a Trial) -> Option<Self> {
         let crypto = trial.time_s.crypto;
         let usable = trial.tier == Tier::Fs
@@ -396,7 +395,7 @@ impl<'a> Recorded<'a> {
         key(self.trial) == key(plain.trial) && lab(self.trial) == lab(plain.trial)
     }
 
-    /// Seconds in which nobody worked: the device's.
+    /// Seconds of a repetition in which no thread worked, which are attributed to the device.
     fn waited(&self) -> f64 {
         let time = &self.trial.time_s;
         if self.trial.device.kind == "ram" {

@@ -1,12 +1,13 @@
-//! What encryption costs: workloads, targets, trials, statistics, records.
+//! Measures the cost of encryption: workloads, targets, trials, statistics,
+//! records.
 //!
-//! A [`plan::Plan`] names systems and workloads; a [`session::Session`] opens
+//! A [`plan::Plan`] names systems and workloads. A [`session::Session`] opens
 //! the systems as [`target::Target`]s over one extent and drives
-//! [`trial::run`], the only timed code, which prints nothing; [`stats`] and
-//! [`summary`] judge as pure functions; the outcome is a [`record::Run`],
-//! kept by the [`store`]. Printing is `report`'s business. The other crates of
-//! the house, apart from `block`, are imported only in [`target`] and where a
-//! plan names ciphers.
+//! [`trial::run`], the only timed code, which prints nothing. [`stats`] and
+//! [`summary`] are pure functions that judge the samples. The outcome is a
+//! [`record::Run`], which the [`store`] keeps. The crate `report` does the
+//! printing. The project's other crates, apart from `block`, are imported only
+//! in [`target`] and in code that parses the ciphers of a plan.
 
 #![deny(unsafe_code)]
 

@@ -35,7 +35,7 @@ pub struct Plan {
     pub name: String,
     /// One line for the list of plans.
     pub title: String,
-    /// Which stretch of the road is timed.
+    /// The tier that is timed.
     #[serde(default = "block_tier")]
     pub tier: Tier,
     /// Bytes of the test extent.
@@ -47,7 +47,7 @@ pub struct Plan {
     /// longer than a workload's `seconds`; as many as of any other when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slow_repetitions: Option<u32>,
-    /// Systems beside `none`, which every plan measures.
+    /// Systems in addition to `none`, which every plan measures.
     #[serde(default = "builtin")]
     pub systems: Vec<System>,
     /// dm-crypt notation.
@@ -59,30 +59,29 @@ pub struct Plan {
     /// Encryption sector size, bytes; several are measured side by side.
     #[serde(default = "sectors_of_4096")]
     pub sector_size: Sizes,
-    /// Formats in which the built-in engine's volumes are made, each measured;
-    /// without any, all of the extent is data.
+    /// Formats in which the built-in engine's volumes are made, each measured. Without any, the
+    /// whole extent is data.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub formats: Vec<VolumeFormat>,
-    /// Cores that share a large request of the built-in engine where that is
-    /// measured to be faster, and cores before simulated drives, each of which
-    /// encrypts a request; one when absent.
+    /// Cores that share a large request of the built-in engine if that is measured to be faster.
+    /// Before simulated drives, cores each of which encrypts a request. One when absent.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub cores: u32,
-    /// Whether large requests are measured a second time, shared among all cores of the
-    /// machine: so dm-crypt and VeraCrypt encrypt.
+    /// Whether large requests are measured a second time, shared among all cores of the machine, as
+    /// dm-crypt and VeraCrypt encrypt them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub all_cores: bool,
-    /// Key derivations beside bare ciphers, by `cryptsetup benchmark`'s names.
+    /// Key derivations in addition to bare ciphers, by `cryptsetup benchmark`'s names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivations: Vec<String>,
-    /// What those that are calibrated shall take, ms, 1 to 60,000.
+    /// Target duration of calibrated key derivations, ms, 1 to 60,000.
     #[serde(default = "two_seconds", skip_serializing_if = "is_two_seconds")]
     pub iter_time: u32,
-    /// Rounds until a steady state instead of so many repetitions, which are then
-    /// the most.
+    /// Rounds until a steady state, instead of a fixed number of repetitions, which then is the
+    /// maximum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<Conditioning>,
-    /// Slices until every cell is decided, instead of so many repetitions.
+    /// Slices until every cell is decided, instead of a fixed number of repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
     /// Scores that are made of the rates.
@@ -95,25 +94,25 @@ pub struct Plan {
     /// name or notation; this machine's are measured when absent.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub cpu: BTreeMap<String, CipherRate>,
-    /// What a driver that encrypts does before simulated drives.
+    /// The way in which an encrypting driver works before simulated drives.
     #[serde(default, skip_serializing_if = "Driver::is_queue")]
     pub driver: Driver,
-    /// The only workloads that are asked of simulated drives, by system; all of
-    /// them when absent. A shard has it, a plan has not.
+    /// The only workloads that simulated drives get, by system; all of them when absent. Shards set
+    /// it, plans do not.
     #[serde(skip)]
     pub only: Option<Vec<(System, String)>>,
-    /// What is asked of every system.
+    /// The workloads that every system gets.
     #[serde(rename = "workload")]
     pub workloads: Vec<Workload>,
 }
 
-/// When a plan that is measured in slices is done.
+/// The end of a plan that is measured in slices.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Until {
-    /// Seconds after which it is done in any case, 1 to 86,400.
+    /// Maximum duration, seconds, 1 to 86,400.
     pub seconds: f64,
-    /// Points of per cent to which each ratio shall be known, 0.1 to 50.
+    /// Precision required of each ratio, percentage points, 0.1 to 50.
     pub precision: f64,
 }
 
@@ -218,7 +217,7 @@ impl Plan {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
@@ -270,8 +269,8 @@ impl Plan {
         self.only.as_ref().is_none_or(|only| only.iter().any(is))
     }
 
-    /// Leaves only the ciphers that have keys of `bits` bits; none is left out
-    /// where no cipher has them, so that the error says what is possible.
+    /// Sets the key size to `bits` and keeps only the ciphers that have it. If no cipher has it,
+    /// all are kept, so that the error names the possible sizes.
     pub fn keep_key_size(&mut self, bits: u32) {
         let has = |cipher: &String| Encryption::parse(cipher, Some(bits), 512, None).is_ok();
         if self.ciphers.iter().any(has) {
@@ -303,11 +302,11 @@ impl Plan {
         self.size.as_u64() / 4096 * 4096
     }
 
-    /// Every cipher of the plan with the plan's key sizes and each of its sector
-    /// sizes, on `backend` where one is forced.
+    /// Every cipher of the plan with the plan's key sizes and each of its sector sizes, on
+    /// `backend` if one is forced.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`]; also where a cipher has none of several key sizes.
+    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
     pub fn encryptions(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
         let mut encryptions = Vec::new();
         for cipher in &self.ciphers {
@@ -334,8 +333,8 @@ impl Plan {
         self.derivations.iter().map(recipe).collect()
     }
 
-    /// The key sizes to measure a cipher with; one that it lacks where it has none
-    /// of them, so that the error says what is possible.
+    /// The key sizes to measure a cipher with. If it has none of the plan's sizes, one of these is
+    /// returned, so that the error names the possible ones.
     fn key_sizes_of(&self, cipher: &str) -> Vec<Option<u32>> {
         let Some(sizes) = &self.key_size else {
             return vec![None];
@@ -385,7 +384,7 @@ impl Experiment {
     /// # Errors
     /// Any [`PlanError`].
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        // What is no TOML is told of by who reads plans.
+        // Text that is not TOML is reported by the parser that is called below.
         let table: toml::Table = text.parse().unwrap_or_default();
         let tier = table.get("tier").and_then(toml::Value::as_str);
         match tier {

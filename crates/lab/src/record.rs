@@ -1,8 +1,8 @@
 //! The record of a run: plain data, serialised as `cryptmark/2`.
 //!
-//! Everything that a report may say about a run stands here. A field that
-//! nobody measured is `None` (JSON `null`), never zero. Throughput counts
-//! 10⁶ bytes. An [`Interval`] is a median with its 95 % interval.
+//! The record holds everything that a report may say about a run. A field that was not measured is
+//! `None` (JSON `null`), never zero. Throughput counts 10⁶ bytes. An [`Interval`] is a median with
+//! its 95 % interval.
 
 mod detail;
 mod setup;
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 /// The schema that this program writes.
 pub const SCHEMA: &str = "cryptmark/2";
 
-/// The one before, where trials have all fields of [`FileOperation`] among their own.
+/// The previous schema, in which trials have all fields of [`FileOperation`] among their own.
 const BEFORE: &str = "cryptmark/1";
 
 /// Whether this program reads records of `schema`.
@@ -29,7 +29,8 @@ pub(crate) fn reads(schema: &str) -> bool {
     [SCHEMA, BEFORE].contains(&schema)
 }
 
-/// What is read has the form of today.
+/// Reads a schema name and replaces an earlier one that this program reads with the current one,
+/// since the parsed record has the current form.
 fn of_today<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let schema = String::deserialize(from)?;
     Ok(match reads(&schema) {
@@ -54,21 +55,20 @@ pub struct Run {
     pub partial: bool,
     /// The command line's seed: same seed, same extents and data.
     pub seed: u64,
-    /// The part of an experiment that it is, where many hosts share one.
+    /// The part of an experiment that the run is, if many hosts share the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// SHA-256 of what it measures, hexadecimal, where one that was interrupted can be
-    /// gone on with.
+    /// SHA-256 of the run's definition, hexadecimal, if an interrupted run of it can be continued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// The machine, as far as it influences the figures.
     pub host: Host,
-    /// What two measurements of the same thing differed by.
+    /// The measured difference between two measurements of the same target.
     pub noise: Noise,
     /// The document that the plan repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<Paper>,
-    /// How the device was prepared, where rounds went on until it was steady.
+    /// The preparation of the device, if rounds went on until it was steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditioning: Option<Conditioning>,
     /// Scores that are made of rates, as other programs make them.
@@ -114,8 +114,8 @@ pub struct Shard {
     pub of: u32,
     /// SHA-256 of what the whole experiment measures, hexadecimal.
     pub fingerprint: String,
-    /// Which of the experiment's portions it has, in the order of its trials, from 0;
-    /// none where it is a run of its own. A portion is a workload on one simulated drive.
+    /// Which of the experiment's portions it has, in the order of its trials, from 0; empty for a
+    /// run of its own. A portion is a workload on one simulated drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub portions: Vec<u32>,
 }
@@ -137,17 +137,17 @@ pub struct Conditioning {
 /// A score: a weighted sum of rates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// What it is called.
+    /// The name of the score.
     pub name: String,
-    /// Where its formula comes from.
+    /// The source of its formula.
     pub source: String,
     /// Points for each MB/s, by workload.
     pub weights: BTreeMap<String, f64>,
-    /// What a document prints of it.
+    /// The value that a document prints for it.
     pub published: Option<f64>,
-    /// Its share of a whole suite, where it is a part of one.
+    /// Its share of a whole suite, if it is a part of one.
     pub share: Option<f64>,
-    /// What encryption takes from the whole suite by the document, per cent.
+    /// Loss of the whole suite through encryption according to the document, per cent.
     pub published_loss: Option<f64>,
 }
 
@@ -185,7 +185,7 @@ pub struct Host {
     pub kernel: String,
     /// Distribution or system name.
     pub os: String,
-    /// CPU frequency governor, where there is one.
+    /// CPU frequency governor, if there is one.
     pub governor: Option<String>,
     /// Total memory, bytes.
     pub memory: u64,
@@ -193,14 +193,14 @@ pub struct Host {
     pub load_average: Option<f64>,
     /// Share of CPU time stolen by the hypervisor during the run, 0 to 1.
     pub steal: Option<f64>,
-    /// Hypervisor, where the processor reports one.
+    /// Hypervisor, if the processor reports one.
     pub hypervisor: Option<String>,
     /// Versions of this program and of what it measured with.
     pub versions: BTreeMap<String, String>,
 }
 
 impl Host {
-    /// What must be equal for two runs to be compared without a label.
+    /// The properties that must be equal for two runs to be compared without a label.
     pub fn key(&self) -> String {
         format!(
             "{} · {} cores · {} · {}",
@@ -218,13 +218,14 @@ pub struct Noise {
     pub verdict: NoiseVerdict,
 }
 
-/// What the A/A pairs say.
+/// The verdict of the A/A pairs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoiseVerdict {
     /// The same target measured twice shows no difference.
     Quiet,
-    /// It shows a difference, or spreads too widely: read the rest with that in mind.
+    /// The same target shows a difference or a wide spread; read the other figures with that in
+    /// mind.
     Noisy,
     /// There are too few A/A pairs.
     #[default]

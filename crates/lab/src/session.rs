@@ -1,17 +1,15 @@
 //! [`Session`]: a plan run on one extent, interleaved, kept as it goes.
 //!
-//! Every workload is measured on every system in one round, and rounds are
-//! repeated. Odd rounds visit the systems in reverse (A B C, C B A, …), so
-//! that a machine that slows down or warms up hits all of them alike. The
-//! plain system stands at both ends of a round: its second visit is the A/A
-//! pair that says what the machine's noise is. Each simulated drive is a place
-//! of its own, with a plain system at both ends. Bare ciphers have no plain
-//! system: there the first cipher is visited twice, the engine is compared
-//! with the fastest library, and every library with the engine. A library that
-//! takes seconds for one request is left out of the later rounds.
+//! Every workload is measured on every system in one round, and rounds are repeated. Odd rounds
+//! visit the systems in reverse (A B C, C B A, …). A machine that slows down or warms up therefore
+//! affects all of them alike. The plain system stands at both ends of a round. Its second visit is
+//! the A/A pair that measures the machine's noise. Each simulated drive is a place of its own, with
+//! a plain system at both ends. Bare ciphers have no plain system. The first cipher is therefore
+//! visited twice, the engine is compared with the fastest library, and every library with the
+//! engine. A library that takes seconds for one request is left out of the later rounds.
 //!
-//! A plan that measures [until](crate::plan::Until) all is decided has no such rounds but
-//! slices of them, in an order that is drawn ([`slices`]).
+//! A plan that measures [until](crate::plan::Until) all is decided has slices instead of such
+//! rounds, in a random order ([`slices`]).
 
 mod cell;
 mod error;
@@ -58,10 +56,10 @@ use std::time::Duration;
 /// Seconds of the uncounted visit that warms a cell up.
 const WARM_UP: f64 = 0.05;
 
-/// A cell is slow if its visits take so many times what the plan gives them.
+/// A cell is slow if its visits take this many times the planned duration.
 const SLOW: f64 = 5.0;
 
-/// What was measured is handed over at least this often.
+/// Maximum time between two handovers of measured data to the observer.
 const KEPT_EVERY: Duration = Duration::from_secs(2);
 
 /// Steal above which a run on a virtual machine is worth a warning.
@@ -124,12 +122,12 @@ pub struct Session<'a> {
     places: Vec<Vec<Option<usize>>>,
     /// Workloads measured since the last summary.
     fresh: BTreeSet<usize>,
-    /// Places in `run.trials` that nobody was told of yet.
+    /// Places in `run.trials` that the observer has not been given yet.
     changed: BTreeSet<usize>,
-    /// When somebody was told last, by the clock.
+    /// Clock reading of the last handover to the observer.
     kept: u64,
     core_hz: Option<f64>,
-    /// What was published of the plan's cells.
+    /// The published figures that the plan's cells repeat.
     beside: Beside,
     steal: StealMeter,
 }
@@ -153,12 +151,11 @@ impl<'a> Session<'a> {
         Self::open_watched(plan, storage, backend, seed, id, filling)
     }
 
-    /// The same; `filling` is told the bytes written so far to each simulated
-    /// drive, and may end it.
+    /// Does the same, and reports to `filling` the bytes written so far to each simulated drive.
+    /// `filling` may end the session.
     ///
     /// # Errors
-    /// As [`open`](Self::open); [`SimulatedError::Interrupted`] where `filling`
-    /// ended it.
+    /// As [`open`](Self::open); [`SimulatedError::Interrupted`] if `filling` ended it.
     pub fn open_watched(
         plan: &'a Plan,
         storage: &Storage,
@@ -251,15 +248,15 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// What is known before anything is measured; to be stored first.
+    /// The header of the run: the facts known before the measurement, to be stored first.
     pub fn header(&self) -> &Run {
         &self.run
     }
 
     /// Measures the whole plan.
     ///
-    /// Whatever happens, the returned run holds what was measured; it says
-    /// `partial` unless the plan was completed.
+    /// The returned run holds all measured data, even after an error. It says `partial` unless the
+    /// plan was completed.
     pub fn measure(
         mut self,
         stop: &AtomicBool,
@@ -278,7 +275,7 @@ impl<'a> Session<'a> {
                 .derivations(stop, observer)
                 .and_then(|()| self.rounds(stop, observer)),
         };
-        // Whoever hears that something could not be kept can still keep it elsewhere.
+        // An observer that learns of a failure to store can still store the run elsewhere.
         let outcome = self.hand_over(observer).and(outcome);
         // It takes nothing of virtual time.
         let steal = match self.plan.is_simulated() {
@@ -316,7 +313,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Hands over what was measured, where the last time is long enough ago.
+    /// Hands over the measured data if the last handover is long enough ago.
     fn hand_over_in_time(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
         let clock = Clock::get();
         if clock.now() - self.kept >= clock.ticks(KEPT_EVERY) {

@@ -1,11 +1,10 @@
 //! [`FleetPlan`]: an experiment that many hosts share, cut into shards.
 //!
-//! A shard depends on the experiment and its number alone: whoever runs it
-//! measures the same, and it can be run again. A simulated drive begins every
-//! visit as it was filled, so its workloads can be dealt out one by one, and so can
-//! the places of a sweep: those shards put together are the run that one machine would
-//! have made, trial by trial ([`merge`]). Real storage, file systems on it and key
-//! derivations are not dealt out: every host measures its own.
+//! A shard depends only on the experiment and its number, so every host measures the same, and a
+//! shard can be run again. A simulated drive begins every visit in its filled state. Its workloads
+//! can therefore be distributed one by one, and so can the places of a sweep. Merged, those shards
+//! are the run that one machine would have made, trial by trial ([`merge`]). Real storage, file
+//! systems on it and key derivations are not distributed, because every host measures its own.
 
 mod error;
 mod matrix;
@@ -64,14 +63,14 @@ pub struct FleetPlan {
     experiment: Experiment,
 }
 
-/// What one shard measures.
+/// The part of the experiment that one shard measures.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The plan, or the part of one.
     pub experiment: Experiment,
     /// The seed.
     pub seed: u64,
-    /// What the record says of it.
+    /// The entry of the shard in the record.
     pub shard: Shard,
 }
 
@@ -114,14 +113,14 @@ impl FleetPlan {
         Self::checked(name, seed, cut, table, experiment)
     }
 
-    /// The experiment in a file that [`FleetPlan::to_toml`] has written, and no
-    /// other; `None` where the file is a plan.
+    /// The experiment in a file that [`FleetPlan::to_toml`] has written; `None` if the file is a
+    /// plan.
     ///
     /// # Errors
     /// Any [`ShardError`].
     pub fn load(path: &str) -> Result<Option<Self>, ShardError> {
         let (name, text) = crate::plan::read(path)?;
-        // What is no TOML is no plan either, and told of by who reads plans.
+        // Text that is not TOML is not a fleet plan either. The plan parser reports it.
         let is_one = text
             .parse::<toml::Table>()
             .is_ok_and(|table| table.contains_key("plan"));
@@ -206,7 +205,7 @@ impl FleetPlan {
         Ok(fleet)
     }
 
-    /// What hosts can share, and what each piece of it is.
+    /// The number of pieces that hosts can share, and a description of one piece.
     fn portions(&self) -> Result<(u64, &'static str), ShardError> {
         match &self.experiment {
             Experiment::Storage(plan) if plan.is_simulated() => match plan.steady {
@@ -224,7 +223,7 @@ impl FleetPlan {
         }
     }
 
-    /// What cannot be measured is found now, and not on a host.
+    /// Checks all shards now, so that an impossible one does not fail on a host.
     fn check_shards(&self) -> Result<(), ShardError> {
         let of = self.shards();
         match (&self.cut, &self.experiment) {
@@ -320,7 +319,7 @@ impl FleetPlan {
                 Cut::Hosts(_) => None,
                 Cut::Matrix(matrix) => Some(matrix.clone()),
             },
-            // Its keys are sorted, whatever order they were written in.
+            // Its keys are sorted, regardless of the order in which they were written.
             plan: self.table.clone(),
         };
         let text = serde_json::to_string(&canonical).expect("TOML can be written as JSON");
@@ -328,7 +327,7 @@ impl FleetPlan {
         digest.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// What a shard measures.
+    /// The part of the experiment that a shard measures.
     ///
     /// # Errors
     /// [`ShardError::OutOfRange`], and of a matrix [`ShardError::Plan`].
@@ -413,7 +412,7 @@ fn drives(plan: &Plan) -> Vec<System> {
     drives.cloned().collect()
 }
 
-/// The portions of one of so many hosts: neighbours, and as many as the others have.
+/// The portions of one host of `hosts`: consecutive ones, and as many as the others have.
 fn share(portions: u32, place: u32, hosts: u32) -> Range<u32> {
     let before = |place: u32| (u64::from(place) * u64::from(portions) / u64::from(hosts)) as u32;
     before(place)..before(place + 1)

@@ -1,10 +1,10 @@
 //! Statistics: pure functions of numbers. No clock, no files, no printing.
 //!
-//! An interval of a median is between two order statistics: as many values lie outside on each
-//! side as chance puts there in 5 % of the cases, whatever the values' distribution is. If the
-//! number of values depends on what they are, it is that of a [`sequence`], or of the last look
-//! at it. That of values that were not measured in turns is [`two_runs`].
-//! docs/method/pairs.md says why pairs and medians.
+//! An interval of a median lies between two order statistics. Chance leaves the median outside it
+//! in 5 % of the cases at most, for any distribution of the values. If the number of values depends
+//! on the values, the interval is that of a [`sequence`], or of the last look at it. For values
+//! that were not measured in alternation, it is that of [`two_runs`]. docs/method/pairs.md gives
+//! the reasons for pairs and medians.
 
 mod last_look;
 mod sequence;
@@ -28,20 +28,20 @@ pub const STEADY_ROUNDS: usize = 5;
 /// neighbour on a shared machine is steadier (0.5 %).
 const RESOLUTION: f64 = 0.005;
 
-/// How often somebody looks at values before the last of them is there.
+/// How often values are looked at before the last of them is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Looks {
-    /// Once: how many there will be was said before.
+    /// Once, because their number was fixed beforehand.
     Once,
-    /// Always: they end when they say enough.
+    /// Always, because they end when they say enough.
     Always,
-    /// Always until now, and this is the last time: the time is spent that was given to them.
+    /// Always until now, and this is the last look, because the time given to them is spent.
     Last,
 }
 
 impl Looks {
-    /// Median of `values` with the 95 % interval that holds for so many looks; `None` when
-    /// there are none.
+    /// Median of `values` with the 95 % interval that holds for this frequency of looks; `None`
+    /// when there are no values.
     pub fn interval(self, values: &[f64]) -> Option<Interval> {
         match self {
             Self::Once | Self::Last => interval(values),
@@ -132,11 +132,11 @@ pub fn paired_ratio(subject: &[f64], reference: &[f64]) -> Option<Interval> {
 }
 
 /// Interval of the ratios of a subject's rates to a reference's, which are measured in `pairs`
-/// pairs: A B, B A, so that drift hits both alike. `rate` is told whether it is the subject's
-/// turn, and in which pair. `None` without a pair.
+/// pairs: A B, B A, so that drift hits both alike. `rate` gets whether it is the subject's turn,
+/// and the number of the pair. `None` without a pair.
 ///
 /// # Errors
-/// What `rate` fails with.
+/// The error of `rate`.
 pub fn in_turns<E>(
     pairs: u64,
     mut rate: impl FnMut(bool, u64) -> Result<f64, E>,
@@ -168,8 +168,7 @@ pub fn smallest(ratio: Interval, floor: f64) -> Option<f64> {
     (ratio.n >= Verdict::FEWEST).then(|| arm.max(floor / (1.0 + floor)))
 }
 
-/// What an interval of paired rate ratios allows to say, at a [noise
-/// floor](noise_floor).
+/// The verdict that an interval of paired rate ratios supports, at a [noise floor](noise_floor).
 pub fn verdict(ratio: Interval, floor: f64) -> Verdict {
     if ratio.n < Verdict::FEWEST {
         return Verdict::TooFew;

@@ -21,7 +21,7 @@ const CURVE: &[f64] = &[
     99.95, 99.99, 100.0,
 ];
 
-/// What a cell is compared with.
+/// The reference that a cell is compared with.
 #[derive(Debug)]
 pub struct Reference<'a> {
     /// The contract's word for the system compared with.
@@ -125,7 +125,7 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
     }
 }
 
-/// At the clock of each sample, or at `core_hz` where that is not known.
+/// Cycles per byte, at the clock of each sample, or at `core_hz` if that is unknown.
 fn cycles_per_byte(samples: &[Sample], core_hz: f64) -> Vec<f64> {
     let cycles = |sample: &Sample| sample.ledger.crypto * sample.core_hz.unwrap_or(core_hz);
     samples
@@ -187,7 +187,7 @@ pub fn bottleneck(ledger: &Ledger) -> Bottleneck {
         .map_or(Bottleneck::Unknown, |(_, part)| part)
 }
 
-/// What is missing in the ledger, where that is worth a warning.
+/// A warning about the unexplained part of the ledger, if it is large enough.
 fn gap(ledger: &Ledger, looks: Looks) -> Option<String> {
     let gap = (ledger.threads - ledger.sum()) / ledger.threads;
     // A third of the windows of a slice see its queue being filled.

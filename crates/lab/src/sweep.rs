@@ -18,8 +18,8 @@ use thiserror::Error;
 /// Places of a sweep, at most.
 const PLACES: u64 = 1_000_000;
 
-/// Lives from different seeds that are summarised together, at most; of more, each so many
-/// are a place of their own, so that hosts can share them.
+/// Maximum number of lives from different seeds that are summarised together. More seeds make
+/// several places of this size, so that hosts can share them.
 const TOGETHER: u32 = 100;
 
 /// Files that are used, at least: of the smallest drive that is simulated the emptiest.
@@ -30,10 +30,10 @@ const EXTENT: ByteSize = ByteSize::mb(64);
 #[serde(try_from = "Written", into = "f64")]
 pub struct Share(pub f64);
 
-/// Words that are no share.
+/// A text that is not a share.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum NoShare {
-    /// Not even a number.
+    /// The text is not a number.
     #[error("{0} is not a share; write 11.1% or 0.111")]
     Word(String),
     /// Below nothing, or no number.
@@ -101,8 +101,8 @@ pub struct Sweep {
     pub title: String,
     /// SSDs of `cryptmark drive list`, or files that end in .toml.
     pub devices: Vec<String>,
-    /// How volumes are made and what becomes of discards; beside it each drive
-    /// lives without encryption.
+    /// The ways to make volumes and to handle discards. In addition, each drive lives without
+    /// encryption.
     #[serde(default = "all_policies")]
     pub policies: Vec<TrimPolicy>,
     /// Pages beyond those that the host can write; each drive's own when absent.
@@ -143,14 +143,14 @@ pub struct Sweep {
     /// Rates of the ciphers on such a core, by name or notation: all of them, so
     /// that every host finds the same.
     pub cpu: BTreeMap<String, CipherRate>,
-    /// What the driver that encrypts does.
+    /// The way in which the encrypting driver works.
     #[serde(default)]
     pub driver: Driver,
-    /// The only places that are looked at, by number; all of them when absent. A
-    /// shard has it, a specification has not.
+    /// The only places that are visited, by number; all of them when absent. Shards set it,
+    /// specifications do not.
     #[serde(skip)]
     pub only: Option<Vec<u32>>,
-    /// What the files of the aged drive are used for.
+    /// The workloads that use the files of the aged drive.
     #[serde(default = "random_access", rename = "workload")]
     pub workloads: Vec<Workload>,
 }
@@ -197,7 +197,7 @@ fn sectors_of_4096() -> Sizes {
     Sizes::One(4096)
 }
 
-/// What tells most about a drive that is busy with itself.
+/// The workloads that reveal most about a drive that is busy with itself.
 fn random_access() -> Vec<Workload> {
     let of = |name: &str, op, bytes| Workload {
         bytes: Some(bytes),
@@ -224,12 +224,12 @@ impl Sweep {
     /// Reads a sweep from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut sweep: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         sweep.name = name.to_owned();
         for workload in &mut sweep.workloads {
-            // In virtual time all threads are one: there is no core for each.
+            // In virtual time all threads are one, so threads do not get a core each.
             workload.threads = workload.threads.max(1);
         }
         sweep.validate()?;
@@ -311,7 +311,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// What a plan of the same drives, ciphers and workloads would be.
+    /// An equivalent plan: the same drives, ciphers and workloads.
     pub fn plan(&self) -> Plan {
         Plan {
             name: self.name.clone(),

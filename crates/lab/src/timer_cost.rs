@@ -1,4 +1,4 @@
-//! What the crypto timers cost: the same work with and without them.
+//! Measures the cost of the crypto timers: the same work with and without them.
 
 use crate::clock::Clock;
 use crate::record::Interval;

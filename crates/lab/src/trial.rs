@@ -1,8 +1,8 @@
-//! One repetition of one workload on one device: the only timed code of the
-//! lab. It prints nothing and allocates nothing between its two stamps.
+//! One repetition of one workload on one device: the only timed code of the lab. It prints nothing
+//! and allocates nothing between its two stamps.
 //!
-//! Every driving thread keeps `queue_depth` requests in flight and refills
-//! them one by one. Its time is cut at two stamps a request:
+//! Every driving thread keeps `queue_depth` requests in flight and refills them one by one. Its
+//! time is cut at two stamps a request:
 //!
 //! ```text
 //!  … reap ─▶│ record, choose the next request │─▶ submit, reap ─▶│ record …
@@ -10,13 +10,12 @@
 //!                                                     wait: charged by the layers
 //! ```
 //!
-//! `other` is therefore measured, not the remainder: what layers forget to
-//! charge shows as a gap between the parts and wall × threads.
+//! `other` is therefore measured, not the remainder. Time that a layer fails to charge shows as a
+//! gap between the parts and wall × threads.
 //!
-//! Where requests are so short that reading the clock for the parts would
-//! cost more than a per cent, the parts are metered a thirtieth of the time, in
-//! windows of a millisecond, and scaled up; the two stamps that bound each
-//! request's latency are taken always.
+//! If requests are so short that reading the clock for the parts would cost more than a per cent,
+//! the parts are sampled. They are metered a thirtieth of the time, in windows of a millisecond,
+//! and scaled up. The two stamps that bound each request's latency are always taken.
 
 pub mod bare;
 mod full;
@@ -42,7 +41,7 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use thiserror::Error;
 
-/// What one repetition measured, over all its threads.
+/// The measurements of one repetition, over all its threads.
 #[derive(Clone, Debug)]
 pub struct Sample {
     /// Seconds from the first submission to the last completion, of the slowest thread.
@@ -53,13 +52,13 @@ pub struct Sample {
     pub requests: u64,
     /// Latency of every request, nanoseconds.
     pub latency: Histogram<u64>,
-    /// Where the threads' time went.
+    /// The time of the threads, by activity.
     pub ledger: Ledger,
-    /// CPU time of the process meanwhile.
+    /// CPU time of the process during the repetition.
     pub cpu: Option<CpuTimes>,
-    /// Frequency of the threads' cores meanwhile, hertz, where that was looked at.
+    /// Frequency of the threads' cores during the repetition, hertz, if it was read.
     pub core_hz: Option<f64>,
-    /// The rates while the queue was full; `None` where it was not for two requests.
+    /// The rates while the queue was full; `None` if it was full for fewer than two requests.
     pub full: Option<Rates>,
 }
 
@@ -179,11 +178,11 @@ pub enum TrialError {
     /// A request failed.
     #[error("{operation} of {length} bytes at byte {offset} failed")]
     Request {
-        /// What was asked for.
+        /// The requested operation.
         operation: &'static str,
-        /// First byte.
+        /// Offset of the first byte.
         offset: u64,
-        /// Bytes.
+        /// Length, bytes.
         length: u64,
         /// Why.
         source: BlockError,
@@ -203,9 +202,9 @@ pub enum TrialError {
     /// The process that measures elsewhere has failed.
     #[error("{what}")]
     Agent {
-        /// What happened, in its words.
+        /// The failure, in the agent's words.
         what: String,
-        /// What to do, in its words.
+        /// The remedy, in the agent's words.
         remedy: String,
     },
 }
@@ -229,7 +228,7 @@ impl From<UnlockError> for TrialError {
 }
 
 impl TrialError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Interrupted => "Run it again to get the whole result.".to_owned(),
@@ -251,7 +250,7 @@ pub struct Options<'a> {
     pub metered: bool,
     /// Set from outside to end the repetition early.
     pub stop: &'a AtomicBool,
-    /// What times it.
+    /// The clock that times it.
     pub clock: &'a Clock,
     /// Whether it is a slice of a longer repetition: a stream begins anywhere.
     pub slice: bool,

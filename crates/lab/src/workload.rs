@@ -14,7 +14,7 @@ pub enum Pattern {
     Random,
 }
 
-/// What a workload does.
+/// The operation of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mix {
@@ -105,10 +105,10 @@ pub enum Extent {
     Bytes(u64),
 }
 
-/// What is wrong with a workload, in the words of its own keys.
+/// The reason why a workload is invalid, in terms of its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkloadError {
-    /// `block_size` is no size of requests.
+    /// `block_size` is not a possible request size.
     #[error("block_size must be a multiple of 512 B from 512 B to 64 MiB")]
     BlockSize,
     /// `queue_depth` is out of range.
@@ -117,10 +117,10 @@ pub enum WorkloadError {
     /// `threads` is out of range.
     #[error("threads must lie between 1 and 256")]
     Threads,
-    /// `read_percent` is no percentage, or the workload is not mixed.
+    /// `read_percent` is not a percentage, or the workload is not mixed.
     #[error("read_percent must lie between 0 and 100 and is only for op = \"mixed\"")]
     ReadPercent,
-    /// `compressible` is no percentage.
+    /// `compressible` is not a percentage.
     #[error("compressible must lie between 0 and 100")]
     Compressible,
     /// Not exactly one of `seconds` and `bytes` is given, or it is not positive.

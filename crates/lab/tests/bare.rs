@@ -1,4 +1,4 @@
-//! Sessions of bare ciphers: who is measured, and what is compared with what.
+//! Sessions of bare ciphers: the measured systems, and the comparisons between them.
 
 use cryptmark_lab::plan::{Plan, PlanError};
 use cryptmark_lab::record::{Run, Trial};

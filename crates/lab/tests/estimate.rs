@@ -21,7 +21,7 @@ fn recorded() -> Run {
     runs.remove(0)
 }
 
-/// Storage and clock that take no time beside what is looked at.
+/// Storage and clock that take no time apart from the tested part.
 fn target(text: &str) -> Target {
     Target::parse("spec.toml", text).unwrap()
 }
@@ -141,8 +141,8 @@ fn a_cipher_is_estimated_from_another() {
         .trials
         .retain(|trial| trial.cipher.as_deref() != serpent);
     for system in ["lab:dm-crypt", "lab:builtin-fuse"] {
-        // What the cipher costs is known of small files, as it would be of a
-        // measurement in memory; large ones are estimated from AES.
+        // The cipher's cost is known from small files, as it would be from a
+        // measurement in memory. Large files are estimated from AES.
         let of_small = |operation| cost(find(&run, system, serpent, operation));
         let cost = Cost {
             decrypt: of_small("read-1m").decrypt,

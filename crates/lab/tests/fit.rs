@@ -15,7 +15,7 @@ fn fitted(name: &str, factors: &[f64]) -> (Fit, Vec<f64>) {
     let knobs: Vec<f64> = knobs.iter().zip(factors).map(|(k, f)| k * f).collect();
     let other = from.turned(&knobs).unwrap();
     let stop = AtomicBool::new(false);
-    // A disk is read all over, an SSD where it was written.
+    // A disk is read everywhere, an SSD only in its written part.
     let extent = EXTENT;
     let reach = match from {
         Preset::Hdd(_) => from.capacity(),

@@ -35,8 +35,8 @@ fn every_library_and_the_engine_agree() {
     }
 }
 
-/// What each library has of a default build, so that a name that it does not
-/// know would be seen.
+/// The ciphers that each library has in a default build. The test would reveal
+/// a name that a library does not know.
 #[test]
 fn no_cipher_is_lost() {
     let expected: [(Library, &[&str]); 6] = [
@@ -141,7 +141,7 @@ fn no_cipher_is_lost() {
     }
 }
 
-/// `None` where there is no such cipher: XTS is not defined for 8-byte blocks.
+/// `None` if the cipher does not exist: XTS is not defined for 8-byte blocks.
 fn spec(algorithm: Algorithm, mode: &str) -> Option<CipherSpec> {
     let iv = match mode {
         "ecb" => "",
@@ -150,7 +150,7 @@ fn spec(algorithm: Algorithm, mode: &str) -> Option<CipherSpec> {
     format!("{algorithm}-{mode}{iv}").parse().ok()
 }
 
-/// Whether the library is on this machine; says so where it is not.
+/// Whether the library is on this machine; prints a note if it is not.
 fn is_here(library: Library) -> bool {
     let wanted = Wanted {
         algorithm: "aes",
@@ -170,7 +170,7 @@ fn is_here(library: Library) -> bool {
     }
 }
 
-/// Whether the library has the cipher; panics where both differ.
+/// Whether the library has the cipher; panics if the two results differ.
 fn agree(library: Library, spec: CipherSpec, key_bytes: usize, size: SectorSize) -> bool {
     let layout = SectorLayout {
         size,

@@ -33,8 +33,8 @@ fn repeats(name: &str) -> Option<Repeats> {
     }
 }
 
-/// What a row is about; two cramfs images of different files differ in nothing
-/// but their number.
+/// The subject of a row. Two cramfs images of different files differ only in
+/// their number.
 fn about(row: &Row) -> [&str; 4] {
     [&row.pattern, &row.direction, &row.unit, &row.figure].map(String::as_str)
 }
@@ -86,7 +86,8 @@ fn every_document_is_repeated_and_no_row_is_mistaken_for_another() {
 
 #[test]
 fn measurements_are_repeated_all() {
-    // What no plan repeats: a rate in memory, and statements without numbers.
+    // Rows that no plan repeats: a rate in memory, and statements without
+    // numbers.
     let left = [("ssd-truecrypt", 1)];
     for name in ["storage-ciphers", "java-os", "ssd-truecrypt", "crypto-fs"] {
         let repeats = repeats(name).unwrap();
@@ -135,7 +136,7 @@ fn what_is_not_to_be_found_is_refused() {
         error,
         PlanError::Published(RepeatsError::Row(999))
     ));
-    // A claim in words.
+    // A claim, which is not a number.
     let error = refused("rows = [1,", "rows = [109,");
     assert!(matches!(
         error,
@@ -172,8 +173,8 @@ fn what_is_not_to_be_found_is_refused() {
     refused("\"tcrypt\", ", "\"rot13\", ");
 }
 
-/// Each format is a volume of its own, and a cell has its published figures
-/// once, not where it is measured again.
+/// Each format is a volume of its own. A cell has its published figures once,
+/// and not in its second measurement.
 #[test]
 fn cells_carry_what_was_published_of_them() {
     let mut plan = Plan::load("storage-ciphers").unwrap();

@@ -1,4 +1,4 @@
-//! Whole sessions over devices that do as they are told.
+//! Whole sessions over devices with scripted behaviour.
 
 use block::layer::{Count, Effect, Fault, Rule, Trace, Trigger};
 use block::{BlockDevice, OperationKind, RamDevice};
@@ -94,7 +94,7 @@ fn until(seconds: f64, precision: f64) -> Plan {
     Plan::parse("test", &PLAN.replacen("[[workload]]", &until, 1)).unwrap()
 }
 
-/// Where everything is known soon, every cell is visited as often as an interval needs.
+/// If every ratio is known soon, every cell gets as many visits as an interval needs.
 #[test]
 fn slices_end_when_all_is_decided() {
     let plan = until(60.0, 50.0);
@@ -110,7 +110,7 @@ fn slices_end_when_all_is_decided() {
         assert!(trial.repetitions >= LEAST as u32, "{trial:?}");
         let is_first = trial.overhead.is_none();
         assert!(is_first || trial.overhead.as_ref().unwrap().ratio.n == trial.repetitions);
-        // What is drawn is that the first is compared with, too.
+        // The samples that charts draw are those of the comparison, one for each repetition.
         assert_eq!(trial.samples_mb_s.len() as u32, trial.repetitions);
         assert_eq!(trial.steady_state, None);
     }
@@ -129,7 +129,7 @@ fn slices_end_when_all_is_decided() {
     assert_eq!(labels(round(0)), back);
 }
 
-/// Small requests are one core's work, whatever there is.
+/// Small requests are one core's work, regardless of the number of cores.
 #[test]
 fn large_requests_are_measured_on_all_cores_too() {
     let cores = std::thread::available_parallelism().unwrap().get() as u32;
@@ -156,7 +156,8 @@ fn large_requests_are_measured_on_all_cores_too() {
     assert_eq!(of("w"), [1, cores, 1, cores]);
 }
 
-/// What cannot be known so well takes all of its time, and is told as far as it is known.
+/// A ratio that cannot be known to that precision takes all of its time, and is reported as far as
+/// it is known.
 #[test]
 fn slices_end_when_their_time_is_spent() {
     let plan = until(1.0, 0.1);
@@ -187,7 +188,7 @@ fn a_session_measures_every_cell_in_alternating_order() {
         ]
     );
     assert_eq!(watch.order[8 + 1], "2 r builtin serpent-xts-plain64");
-    // What takes less than two seconds is handed over once.
+    // A session of less than two seconds hands over its records once.
     let places: BTreeSet<usize> = watch.kept.iter().flatten().copied().collect();
     assert_eq!(places, (0..8).collect());
 
@@ -215,7 +216,7 @@ fn a_session_measures_every_cell_in_alternating_order() {
     }
     assert_eq!(run.trials[1].system, "builtin");
     assert_eq!(run.noise.aa_ratio.unwrap().n, 12);
-    // What is written can be read.
+    // A written record can be read.
     let json = serde_json::to_string(&run).unwrap();
     assert_eq!(serde_json::from_str::<Run>(&json).unwrap(), run);
 }
@@ -297,7 +298,7 @@ fn what_cannot_be_kept_ends_the_session() {
     assert!(!run.trials.is_empty());
 }
 
-/// Whoever interrupts is told that what was measured is nowhere.
+/// A user who interrupts the session learns that the measurements were not stored.
 #[test]
 fn what_cannot_be_kept_at_the_end_of_an_interrupted_session_is_told() {
     let plan = until(60.0, 0.1);
@@ -482,7 +483,7 @@ fn mixed_and_compressible_workloads_do_what_they_say() {
 #[test]
 fn an_unstressed_part_is_no_bottleneck() {
     let (run, _) = measure(&storage(RamDevice::new(8 << 20)), &mut Watch::default());
-    // Memory answers at once: nobody waits for it.
+    // Memory answers at once, so no thread waits for it.
     assert!(
         run.trials
             .iter()

@@ -91,7 +91,7 @@ fn shards_put_together_are_the_run_of_one_machine() {
             }
             runs.push(run);
         }
-        // In whatever order they come out of a store.
+        // The order in which the store returns them does not matter.
         runs.reverse();
         let merged = merge("drives", hosts as usize, runs).unwrap();
         assert_eq!(merged.trials, whole.trials, "{hosts} hosts");
@@ -152,7 +152,8 @@ fn real_storage_is_measured_whole_by_every_host() {
     assert!(part.shard.portions.is_empty());
 }
 
-/// What depends on a host's kernel, storage and processor is a whole run on each of them.
+/// A measurement that depends on a host's kernel, storage and processor is a whole run on each
+/// host.
 #[test]
 fn file_systems_and_key_derivations_are_measured_whole_by_every_host() {
     let folder = tempfile::tempdir().unwrap();

@@ -48,7 +48,8 @@ fn file(path: &Path, run: &str) -> PathBuf {
     path.join(format!("runs/{run}.jsonl"))
 }
 
-/// This program once more, as one of its ignored tests, whose progress is no part of ours.
+/// Another process of this program, which runs one of its ignored tests. Its progress is not part
+/// of ours.
 fn child(test: &str, store: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -69,7 +70,7 @@ fn suite() {
     store_suite::all(&location(&directory).1);
 }
 
-/// The disk is full for whoever writes more than a file of some kilobytes.
+/// The disk is full for every writer of more than some kilobytes.
 #[test]
 fn a_store_that_is_full_takes_none_of_several_runs() {
     let directory = tempfile::tempdir().unwrap();
@@ -138,7 +139,7 @@ fn only_the_owner_may_read() {
 fn threads_write_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
     let location = location(&directory).1;
-    // Nobody created the store before: they race for that as well.
+    // The store does not exist yet, so the writers race to create it as well.
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let location = &location;
@@ -178,9 +179,9 @@ fn one_writer_of_several() {
 /// Writers at the same time.
 const WRITERS: u32 = 10;
 
-/// Ten processes write runs and name them, and one of them is killed again and again, as
-/// often as `STORE_KILLS` says. Whatever a writer was told is there afterwards, and whatever
-/// is there is whole.
+/// Ten processes write runs and name them. One of them is killed again and again, as often as
+/// `STORE_KILLS` says. Every acknowledged write must be there afterwards, and every stored run must
+/// be whole.
 #[test]
 fn killed_processes_lose_nothing_and_leave_nothing_half() {
     let kills = std::env::var("STORE_KILLS").map_or(10, |kills| kills.parse().unwrap());
@@ -272,8 +273,8 @@ fn one_writer_to_be_killed() {
     }
 }
 
-/// A run under way whose file ends anywhere: what was told as safe before is there, and the
-/// run is gone on with.
+/// A run under way whose file ends anywhere: every confirmed write is there, and the run is
+/// continued.
 #[test]
 fn a_torn_end_is_left_out_wherever_it_is() {
     let directory = tempfile::tempdir().unwrap();
@@ -388,7 +389,7 @@ fn the_index_is_never_trusted() {
     let list = store.list().unwrap();
     let kept = fs::read_to_string(&index).unwrap();
     assert!(kept.contains("2026-a") && kept.contains("2026-b"));
-    // It is what is read, where it fits.
+    // The index is read if it fits.
     fs::write(&index, kept.replace("\"quick\"", "\"other\"")).unwrap();
     assert_eq!(store.list().unwrap()[0].plan, "other");
     for spoilt in [
@@ -454,7 +455,7 @@ fn refuses_the_folder_of_another_program() {
         );
         fs::remove_file(path.join(name)).unwrap();
     }
-    // An empty one becomes a store, also where its maker was killed.
+    // An empty folder becomes a store, even if its maker was killed.
     fs::create_dir(path.join("runs")).unwrap();
     let store = Store::open(&Location::Folder(path)).unwrap();
     assert_eq!(store.list().unwrap(), []);
@@ -542,7 +543,7 @@ fn lines_are_records_as_they_are_printed() {
     }
 }
 
-/// How long it takes to list, to find and to add runs where 10,000 are.
+/// The time to list, to find and to add runs in a store of 10,000 runs.
 #[test]
 #[ignore = "a measurement: `cargo test-all --test store -- --ignored ten_thousand`"]
 fn ten_thousand_runs() {

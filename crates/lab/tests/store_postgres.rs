@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// A server, or the reason why there is none, which is told.
+/// A server, or `None` after printing why there is none.
 fn server() -> Option<Server> {
     match Server::start() {
         Ok(server) => Some(server),
@@ -37,7 +37,7 @@ fn on_a_private_server() {
     store_suite::all(&at(&server, "suite"));
 
     let writers = at(&server, "writers");
-    // Nobody created the tables before: they race for that as well.
+    // The tables do not exist yet, so the writers race to create them as well.
     std::thread::scope(|scope| {
         for writer in 0..4 {
             let writers = &writers;
@@ -121,7 +121,7 @@ fn migrations(location: &Location) {
         Store::migrate(location, schema::OLDEST).unwrap(),
         schema::OLDEST
     );
-    // Whoever opens it brings it up.
+    // Opening the store migrates it.
     let store = Store::open(location).unwrap();
     assert_eq!(store.load("kept").unwrap(), kept);
     assert_eq!(store.progress("spring").unwrap(), progress);
@@ -181,7 +181,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     store.finish(&half).unwrap();
     assert!(store.absence().is_some());
 
-    // Away from the beginning: who only reads is told, who measures goes on.
+    // The server is away from the beginning: a reader gets an error, a writer goes on.
     assert!(matches!(
         Store::open(&location),
         Err(StoreError::Unreachable { .. })
@@ -193,7 +193,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
     assert_eq!(other.waiting().unwrap().unwrap().0, 2);
 
     server.go().unwrap();
-    // A live writer's file is its own: nobody else hands it over.
+    // The file of a live writer is its own, so no other process hands it over.
     drop(other);
     let third = open();
     let handed = third.hand_over(None).unwrap();
@@ -221,7 +221,7 @@ fn what_a_server_misses_waits_and_is_stored_once() {
         "7"
     );
 
-    // A file that is no file of ours any more is put aside, and told of.
+    // A damaged file is put aside and reported.
     server.stop("fast").unwrap();
     let store = open();
     store_suite::put(&store, &store_suite::run("damaged", 1));
@@ -273,7 +273,7 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     store_suite::put(&store, &next);
     assert_eq!(store.load("next").unwrap(), next);
 
-    // Somebody else's newer program changes the tables meanwhile.
+    // Another user's newer program changes the tables meanwhile.
     let store = Store::open_to_write(
         &at(&server, "runs"),
         &spool(folder.path(), store_suite::ROOM),
@@ -322,7 +322,7 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert_eq!(store.load("expired").unwrap(), run);
     assert!(waiting(folder.path()).is_empty());
 
-    // While a shard waits, somebody stores another experiment under the same name.
+    // While a shard waits, another process stores another experiment under the same name.
     let store = Store::open_to_write(
         &at(&server, "runs"),
         &spool(folder.path(), store_suite::ROOM),
@@ -544,7 +544,7 @@ fn many_writers_lose_nothing_when_the_server_is_restarted() {
             .collect();
         let restarts = scope.spawn(|| {
             for restart in 1..=RESTARTS {
-                // Spread over the work, whatever that takes here.
+                // Spread over the work, however long that takes here.
                 let due = all * restart / (RESTARTS + 1);
                 while done.load(Ordering::Relaxed) < due && !over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(5));

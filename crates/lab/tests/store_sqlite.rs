@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use store_suite::{attempt, run};
 
-/// The tables of version 1, and what version 2 has beside them.
+/// The tables of version 1, and those that version 2 adds.
 const TABLES: [&str; 2] = [
     "CREATE TABLE runs (run TEXT PRIMARY KEY NOT NULL, plan TEXT NOT NULL, started TEXT NOT NULL,
         partial BOOLEAN NOT NULL, host_key TEXT NOT NULL, header TEXT NOT NULL);
@@ -231,7 +231,7 @@ fn what_cannot_be_taken_over_is_told_and_stays() {
     refused(foreign);
 }
 
-/// A file of an earlier version where a folder is wanted is refused, and left as it is.
+/// A file of an earlier version in place of a folder is refused, and left as it is.
 #[test]
 fn the_file_is_no_store_any_more() {
     let folder = tempfile::tempdir().unwrap();

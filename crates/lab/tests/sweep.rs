@@ -62,7 +62,7 @@ bytes = "8 MiB"
     )
 }
 
-/// Keeps nothing, and stops when so many seeds are done.
+/// Keeps nothing, and stops after a given number of seeds.
 struct Until<'a> {
     done: u64,
     stop: &'a AtomicBool,
@@ -89,7 +89,7 @@ impl Observer for Until<'_> {
     }
 }
 
-/// A session of `sweep` on so many cores; `plan` is the sweep's.
+/// A session of `sweep` on `cores` cores; `plan` is the sweep's.
 fn session<'a>(sweep: &'a Sweep, plan: &'a Plan, cores: usize, seed: u64) -> Session<'a> {
     Session::of_lives(sweep, plan, cores, seed, "id".into()).unwrap()
 }
@@ -207,7 +207,7 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
     assert_eq!((resumed.run.as_str(), resumed.partial), ("before", false));
 }
 
-/// What a vendor's lab would look at: what does TRIM, spare room and the cipher do?
+/// A vendor's questions: the effects of TRIM, spare area and the cipher.
 #[test]
 fn lives_show_what_they_should() {
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +248,7 @@ fn lives_show_what_they_should() {
     assert_eq!(life(blocked).samples_lifetime_years.len(), 4);
     assert_eq!(life(blocked).write_amplification.n, 4);
     assert_eq!((blocked.repetitions, blocked.throughput_mb_s.n), (4, 4));
-    // Spare room helps who hears of no discards, and so does an emptier drive who does.
+    // Spare area helps a drive without discards, and a lower fill helps a drive with them.
     assert!(written(of(Block, aes, 0.9, 0.28, "rand-4k-write")) < written(blocked));
     assert!(written(of(Pass, aes, 0.5, 0.07, "rand-4k-write")) < written(passed));
     // A drive that must copy more is slower to write, and some requests wait for it.

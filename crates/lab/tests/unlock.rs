@@ -11,7 +11,7 @@ fn cheap() -> Vec<Recipe> {
     RECIPES.iter().filter(cheap).take(2).copied().collect()
 }
 
-/// Counts what it is told, and stops the session after so many visits.
+/// Counts its visits, and stops the session after a given number.
 struct Watcher<'a> {
     visits: Vec<String>,
     kept: usize,

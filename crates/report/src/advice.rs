@@ -1,4 +1,4 @@
-//! What the figures mean for somebody who has to choose.
+//! Advice that the figures support, for a user who has to choose a set-up.
 
 use crate::ciphers;
 use crate::figure;
@@ -62,8 +62,8 @@ fn verdict(run: &Run) -> String {
     )
 }
 
-/// The largest cost that nobody notices; an interval that is wider each way leaves open what
-/// people ask.
+/// The largest cost that users do not notice, as a share of the rate. An interval wider than this
+/// each way leaves the question open.
 const NOTICED: f64 = 0.05;
 
 /// Requests from this size on are large transfers.
@@ -72,7 +72,7 @@ const LARGE: u64 = 64 << 10;
 /// One encrypted set-up under all its workloads.
 pub(crate) struct Setup<'a> {
     pub(crate) cells: Vec<&'a Trial>,
-    /// What tells it from every other one of the run.
+    /// The name that distinguishes it from every other set-up of the run.
     pub(crate) name: String,
 }
 
@@ -82,7 +82,7 @@ impl<'a> Setup<'a> {
         cells.filter_map(|cell| cell.overhead.as_ref()).collect()
     }
 
-    /// What it costs under large transfers or small ones, in words.
+    /// The cost under large transfers or under small ones, in words.
     fn cost(&self, is_large: bool) -> Option<String> {
         let cells = self.cells.iter();
         let cells = cells.filter(|cell| (cell.block_bytes >= LARGE) == is_large);
@@ -170,7 +170,7 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
         });
         setups[at].cells.push(trial);
     }
-    // Nobody need be told whose the engine is.
+    // The name of this program's own engine is left out.
     for setup in &mut setups {
         if setup.cells[0].system == ENGINE {
             setup.name = setup.name.replacen(&format!(", {ENGINE}"), "", 1);
@@ -184,7 +184,7 @@ pub(crate) fn setups(run: &Run) -> Vec<Setup<'_>> {
     setups
 }
 
-/// What is measured, however many cores share it.
+/// The set-up as if it ran on one core, which is the same for any number of sharing cores.
 fn on_one_core(trial: &Trial) -> record::Setup {
     record::Setup {
         cores: 1,
@@ -192,7 +192,7 @@ fn on_one_core(trial: &Trial) -> record::Setup {
     }
 }
 
-/// The set-ups to choose from, and those that are one of them on more cores.
+/// Splits the set-ups into those to choose from, and those that are one of them on more cores.
 fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
     let fewer: Vec<bool> = setups
         .iter()
@@ -213,7 +213,7 @@ fn apart(setups: Vec<Setup<'_>>) -> (Vec<Setup<'_>>, Vec<Setup<'_>>) {
     (alone, shared)
 }
 
-/// What large transfers cost where all cores encrypt them.
+/// The cost of large transfers if all cores encrypt them.
 fn on_all_cores(shared: &[Setup<'_>]) -> String {
     let Some(first) = shared.first() else {
         return String::new();
@@ -231,7 +231,7 @@ fn on_all_cores(shared: &[Setup<'_>]) -> String {
     )
 }
 
-/// What the cheapest set-up of each further system costs.
+/// The cost of the cheapest set-up of each further system.
 fn by_others(systems: &[Vec<Setup<'_>>]) -> String {
     let cheapest = systems.iter().filter_map(|setups| setups.first());
     let cost = |setup: &Setup<'_>| {
@@ -244,7 +244,7 @@ fn by_others(systems: &[Vec<Setup<'_>>]) -> String {
     cheapest.filter_map(cost).collect()
 }
 
-/// What each set-up costs as far as that is known, a line each, for who watches.
+/// The cost of each set-up so far, a line each, for progress output.
 pub fn so_far(run: &Run) -> Vec<String> {
     let setups = setups(run);
     let width = setups.iter().map(|setup| setup.name.chars().count()).max();
@@ -264,7 +264,7 @@ pub fn so_far(run: &Run) -> Vec<String> {
     setups.iter().map(line).collect()
 }
 
-/// What every set-up costs: of the cheapest by the size of transfers, of the others at most.
+/// The costs of all set-ups. The cheapest has its cost by transfer size, the others their maximum.
 fn costs(setups: &[Setup<'_>]) -> String {
     let (best, others) = setups.split_first().expect("there is a set-up");
     let name = &best.name;
@@ -299,13 +299,13 @@ fn is_early(overheads: &[&Overhead]) -> bool {
     overheads.iter().any(few)
 }
 
-/// Whether every ratio says that nobody would notice.
+/// Whether every ratio shows a cost that users would not notice.
 fn keeps_up(overheads: &[&Overhead]) -> bool {
     let low = |overhead: &&Overhead| overhead.ratio.low >= 1.0 - NOTICED;
     !is_early(overheads) && overheads.iter().all(low)
 }
 
-/// Whether that is so, and no ratio says that there is a cost.
+/// Whether all ratios keep up, and none shows a cost.
 pub(crate) fn is_nothing(overheads: &[&Overhead]) -> bool {
     let slower = |overhead: &&Overhead| overhead.verdict == Verdict::Slower;
     keeps_up(overheads) && !overheads.iter().any(slower)
@@ -351,7 +351,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// What to choose, where there is a choice.
+/// The set-up to choose, if there is a choice.
 fn choice(setups: &[Setup<'_>]) -> String {
     let (best, others) = setups.split_first().expect("there is a set-up");
     if others.is_empty() || setups.iter().any(Setup::is_early) {
@@ -372,7 +372,7 @@ fn choice(setups: &[Setup<'_>]) -> String {
     }
 }
 
-/// What a user can do to be told more.
+/// The user's means to get a decision.
 fn longer(run: &Run) -> &'static str {
     let drive = |trial: &Trial| trial.system.starts_with("drive:");
     match run.conditioning.is_some() || run.trials.iter().any(drive) {
@@ -381,7 +381,7 @@ fn longer(run: &Run) -> &'static str {
     }
 }
 
-/// What longer measuring would tell, once.
+/// A note on the undecided costs, with the means to decide them.
 fn undecided<'a>(run: &Run, setups: impl Iterator<Item = &'a Setup<'a>>) -> String {
     let open = |overhead: &&&Overhead| {
         let arm = (overhead.ratio.high - overhead.ratio.low) / 2.0;

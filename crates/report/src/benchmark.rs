@@ -1,5 +1,5 @@
 //! Ciphers and key derivations as `cryptsetup benchmark` prints them, line by
-//! line: who knows that table finds everything where it was.
+//! line, so that readers of that table find everything in its place.
 
 use crate::ciphers;
 use crate::document::{Block, Cell, Column, MARKDOWN, PAGE, Row, TERMINAL, Table};

@@ -1,7 +1,7 @@
-//! The table of trials: a row a trial, a cell of a plan with all its repetitions.
+//! The table of trials: one row per trial, which is a cell of a plan with all its repetitions.
 //!
-//! CSV has all columns but lists of numbers, Parquet all but the plan, which is a part of its
-//! path. What nobody measured is `None`.
+//! CSV has all columns except lists of numbers. Parquet has all except the plan, which is a part of
+//! its path. A value that was not measured is `None`.
 
 use crate::beside::printed;
 use lab::record::{FileOperation, Interval, Life, Moved, Published, Run, Trial};
@@ -27,9 +27,9 @@ pub struct Row<'a> {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// Its unit; empty where it has none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
-    /// What it says.
+    /// The description of the column.
     pub about: &'static str,
     /// How its values are found.
     pub value: Value,

@@ -4,7 +4,7 @@ use crate::columns::{self, COLUMNS, Column, Row, Value};
 use lab::record::Run;
 use std::borrow::Cow;
 
-/// The columns that are no lists of numbers.
+/// The columns that are not lists of numbers.
 fn columns() -> impl Iterator<Item = &'static Column> {
     let is_list = |column: &&Column| matches!(column.value, Value::Numbers(_));
     COLUMNS.iter().filter(move |column| !is_list(column))
@@ -29,7 +29,7 @@ pub fn render(runs: &[Run]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// What a column has in a row; nothing where nobody measured it.
+/// The value of a column in a row; empty if it was not measured.
 fn value<'a>(column: &Column, row: Row<'a>) -> Cow<'a, str> {
     let known = match column.value {
         Value::Text(of) => of(row),
@@ -46,8 +46,8 @@ fn value<'a>(column: &Column, row: Row<'a>) -> Cow<'a, str> {
     known.unwrap_or_default()
 }
 
-/// A cell that no spreadsheet takes for a formula: behind an apostrophe where it
-/// begins like one and is not a number.
+/// A cell that no spreadsheet takes for a formula. A cell that begins like one and is not a number
+/// gets an apostrophe in front.
 fn harmless(cell: Cow<'_, str>) -> Cow<'_, str> {
     let suspect = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let number = || cell.parse::<f64>().is_ok_and(f64::is_finite);

@@ -17,11 +17,11 @@ pub(crate) const ALL: Outputs = TERMINAL | MARKDOWN | PAGE;
 /// A report.
 #[derive(Default)]
 pub(crate) struct Document {
-    /// What a browser calls it.
+    /// The title that a browser shows.
     pub(crate) title: String,
     /// Whether its forms go to the program that serves it.
     pub(crate) served: bool,
-    /// What it is about, and the answer.
+    /// The subject, and the answer.
     pub(crate) head: Vec<Block>,
     pub(crate) body: Vec<Block>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct Block {
     pub(crate) kind: Kind,
 }
 
-/// What a part is.
+/// The kind of a part.
 pub(crate) enum Kind {
     /// Level 1 is a page's name, 2 what it is about, 3 and 4 sections.
     Heading(u8, String),
@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     List(Option<String>, Vec<String>),
     Table(Table),
     Charts(Vec<Figure>),
-    /// Parts that stand side by side where there is room.
+    /// Parts that are placed side by side if there is room.
     Columns(Vec<Vec<Block>>),
     /// Names with what they mean.
     Facts(Vec<(String, String)>),
@@ -67,11 +67,11 @@ pub(crate) enum Kind {
     Warnings(Vec<String>),
     /// An empty line on a terminal.
     Gap,
-    /// What only a page can show.
+    /// Content that only a page can show.
     Markup(Markup),
 }
 
-/// What a paragraph is for.
+/// The purpose of a paragraph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     /// The answer.
@@ -79,9 +79,9 @@ pub(crate) enum Tone {
     Plain,
     /// How to read what follows.
     Note,
-    /// Where and when it was measured.
+    /// The place and time of the measurement.
     Meta,
-    /// What must not be missed.
+    /// A warning that readers must not miss.
     Warning,
 }
 
@@ -166,7 +166,7 @@ impl Block {
         Self::new(Kind::Facts(facts.collect())).on(PAGE)
     }
 
-    /// What words and charts mean, at the end of a page.
+    /// The meaning of words and charts, at the end of a page.
     pub(crate) fn how_to_read<const N: usize>(words: [(&str, &str); N]) -> [Self; 3] {
         let heading = Self::heading(3, "How to read this").on(PAGE);
         [Self::markup(html! { hr; }), heading, Self::facts(words)]
@@ -192,8 +192,8 @@ impl Block {
 /// Figures in rows.
 #[derive(Default)]
 pub(crate) struct Table {
-    /// What the groups are. Where this column does not stand, each group has a row
-    /// of its own with its title.
+    /// The column that names the groups. Without this column, each group has a title row of its
+    /// own.
     pub(crate) grouped: Option<Column>,
     /// Whether the column of groups has a title in the first row of each alone.
     pub(crate) once: bool,
@@ -226,7 +226,7 @@ pub(crate) struct Rows {
     /// More on the kind.
     pub(crate) detail: String,
     pub(crate) rows: Vec<Row>,
-    /// What the rows say together, on the page.
+    /// A remark on all the rows, on the page.
     pub(crate) remark: Option<String>,
 }
 
@@ -235,13 +235,13 @@ pub(crate) struct Rows {
 pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
     pub(crate) pick: Option<Pick>,
-    /// For who points at its name.
+    /// A hint for readers who point at its name.
     pub(crate) hint: Option<String>,
     /// Behind its name, on the page.
     pub(crate) note: Option<String>,
 }
 
-/// What a cell shows, and what it is sorted by.
+/// The text of a cell, and its sort key.
 #[derive(Default)]
 pub(crate) struct Cell {
     pub(crate) text: String,
@@ -250,8 +250,7 @@ pub(crate) struct Cell {
     pub(crate) value: Option<f64>,
 }
 
-/// What a reader picks rows and charts by: the system, and the cipher as people
-/// call it.
+/// The key by which a reader picks rows and charts: the system, and the usual name of the cipher.
 #[derive(Clone)]
 pub(crate) struct Pick {
     pub(crate) system: String,
@@ -259,7 +258,7 @@ pub(crate) struct Pick {
 }
 
 impl Pick {
-    /// `plain` and `none` stand for what encrypts nothing.
+    /// `plain` and `none` stand for a system that does not encrypt.
     pub(crate) fn new(system: &str, cipher: Option<&str>, key_bits: Option<u32>) -> Self {
         let plain = group::is_unencrypted(system);
         Self {
@@ -332,7 +331,7 @@ impl Table {
         }
     }
 
-    /// What stands in the column of groups beside row `number` of the group `title`.
+    /// The text in the group column of row `number` of the group `title`.
     pub(crate) fn title<'a>(&self, title: &'a str, number: usize) -> &'a str {
         if number > 0 && self.once { "" } else { title }
     }
@@ -348,7 +347,7 @@ impl Table {
         )
     }
 
-    /// Its groups stand in a column of their own, where that stands.
+    /// Shows its groups in a column of their own, on outputs that have that column.
     pub(crate) fn grouped(self, by: Column) -> Self {
         Self {
             grouped: Some(by),
@@ -382,7 +381,7 @@ impl Row {
 }
 
 impl Cell {
-    /// Sorted by its words.
+    /// Sorted by its text.
     pub(crate) fn word(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -390,12 +389,12 @@ impl Cell {
         }
     }
 
-    /// Sorted by `value`; last where that is no number.
+    /// A cell sorted by `value`. It comes last if `value` is not a finite number.
     pub(crate) fn number(text: impl Into<String>, value: f64) -> Self {
         Self::known(text, Some(value))
     }
 
-    /// The same of what nobody may have measured.
+    /// The same for a value that may not have been measured.
     pub(crate) fn known(text: impl Into<String>, value: Option<f64>) -> Self {
         Self {
             value: value.filter(|value| value.is_finite()),
@@ -403,7 +402,7 @@ impl Cell {
         }
     }
 
-    /// With other words on a terminal.
+    /// Another text on a terminal.
     pub(crate) fn short(self, short: impl Into<String>) -> Self {
         Self {
             short: Some(short.into()),

@@ -7,7 +7,7 @@ use lab::stats::Looks;
 /// An interval that is wider says nothing in per cent.
 const WIDE: f64 = 0.5;
 
-/// What stands for a value that nobody measured.
+/// The sign for a value that was not measured.
 pub(crate) const UNKNOWN: &str = "–";
 
 /// `value` with about three digits, thousands grouped; huge and tiny values
@@ -67,7 +67,7 @@ pub(crate) fn round_duration(us: f64) -> String {
     }
 }
 
-/// Bytes as a power of two where they are one: `4 KiB`.
+/// Bytes in a binary unit if they are a power of two: `4 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1 << 40, "TiB"),
@@ -110,7 +110,7 @@ pub(crate) fn rate(trial: &Trial) -> (Interval, &'static str) {
     }
 }
 
-/// A value with its unit, `–` where it is no number.
+/// A value with its unit; `–` if the value is not a finite number.
 pub(crate) fn with_unit(value: f64, unit: &str) -> String {
     if value.is_finite() {
         format!("{} {unit}", number(value))
@@ -148,7 +148,7 @@ pub(crate) fn overhead(overhead: &Overhead) -> String {
     difference(overhead.ratio, overhead.verdict)
 }
 
-/// What a ratio of rates and its verdict say, in words.
+/// The ratio of two rates and its verdict, in words.
 pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     if !finite(ratio) {
         return UNKNOWN.to_owned();
@@ -184,7 +184,7 @@ pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
     }
 }
 
-/// The same in few words, for a label beside a drawn interval.
+/// The same in few words, for a label next to a drawn interval.
 pub(crate) fn difference_in_short(ratio: Interval, verdict: Verdict) -> String {
     let text = difference(ratio, verdict);
     if verdict == Verdict::TooFew {
@@ -234,7 +234,7 @@ pub(crate) fn finite(interval: Interval) -> bool {
     interval.median.is_finite() && interval.low.is_finite() && interval.high.is_finite()
 }
 
-/// What share of the driving threads' time went to the cipher; `None` when unknown.
+/// The share of the driving threads' time that the cipher took; `None` when unknown.
 pub(crate) fn crypto_share(trial: &Trial) -> Option<f64> {
     let total = trial.time_s.wall * f64::from(trial.threads.max(1));
     let crypto = trial.time_s.crypto?;
@@ -263,7 +263,7 @@ pub(crate) fn machine(run: &Run) -> String {
     joined(parts.into_iter().flatten()).unwrap_or_else(|| "unknown machine".to_owned())
 }
 
-/// Where the bytes of a trial lived and how requests got there, in one line.
+/// The device of a trial and the path of its requests, in one line.
 fn device(trial: &Trial) -> String {
     let device = &trial.device;
     let path = match &device.filesystem {
@@ -279,7 +279,7 @@ fn device(trial: &Trial) -> String {
         Some(model) => format!("{} {model}", device.kind),
         None => device.kind.clone(),
     };
-    // A queue is what stands before a simulated drive if nobody says more.
+    // A queue is the default driver before a simulated drive.
     let driver = match device.driver.as_deref() {
         None | Some("queue") => String::new(),
         Some(driver) => format!("with the driver {driver}"),
@@ -299,7 +299,7 @@ pub(crate) fn devices(run: &Run) -> Vec<String> {
     devices
 }
 
-/// The bottleneck in one word; a dash where none stands out.
+/// The bottleneck in one word; a dash if none stands out.
 pub(crate) fn limit(trial: &Trial) -> &'static str {
     match trial.bottleneck {
         Bottleneck::Cipher => "cipher",
@@ -315,7 +315,7 @@ fn joined(parts: impl Iterator<Item = String>) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
-/// What goes on behind a colon, as a sentence of its own.
+/// `text` with a capital letter, as a sentence of its own after a colon.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     match letters.next() {

@@ -14,7 +14,7 @@ pub(crate) fn is_fs(run: &Run) -> bool {
     !run.trials.is_empty() && run.trials.iter().all(|trial| trial.tier == Tier::Fs)
 }
 
-/// What the columns mean.
+/// The meaning of the columns.
 const NOTE: &str = "Times are of one operation: real is the median of all repetitions, the others \
                     are means. User and sys are the CPU time of the program that did it. Kernel \
                     threads are the kernel's own threads, which serve all programs. Crypto is part \
@@ -128,8 +128,8 @@ fn options(trial: &Trial) -> String {
     }
 }
 
-/// Encryption alone: an operation on a system in every row, a cipher in every
-/// column. Nothing where there are no two ciphers to compare.
+/// The times of encryption alone: one row per operation on a system, one column
+/// per cipher. `None` if fewer than two ciphers can be compared.
 fn by_cipher(table: &OnDevice<'_>) -> Option<Table> {
     let mut ciphers: Vec<String> = Vec::new();
     let mut groups: Vec<Rows> = Vec::new();
@@ -290,7 +290,7 @@ const PARTS: [(&str, palette::Colour); 3] = [
     ("waiting", palette::GREY),
 ];
 
-/// What an operation took on every system, in its parts.
+/// The time that an operation took on every system, split into its parts.
 fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
     let bars = rows.iter().map(|trial| {
         let (name, value) = (system(trial), figure::duration_us(mean(trial) * 1e6));
@@ -319,8 +319,8 @@ fn mean(trial: &Trial) -> f64 {
     trial.time_s.wall / repetitions(trial)
 }
 
-/// Seconds of [`PARTS`] in one repetition, which are together what it took. Where
-/// several cores worked at a time, only encryption is told from the rest.
+/// Seconds of each of [`PARTS`] in one repetition, which add up to its time. If
+/// several cores worked at a time, only encryption is separated from the rest.
 fn parts(trial: &Trial) -> [f64; 3] {
     let each = |sum: f64| sum / repetitions(trial);
     let (time, wall) = (&trial.time_s, mean(trial));

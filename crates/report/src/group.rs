@@ -11,7 +11,7 @@ pub(crate) struct Group<'a> {
     pub rows: Vec<Row<'a>>,
     /// The plain system measured again: the noise floor of this workload.
     pub again: Option<Row<'a>>,
-    /// Where the bytes lived, when the run has several such places.
+    /// The place of the bytes, when the run has several such places.
     place: Option<String>,
 }
 
@@ -70,8 +70,9 @@ pub(crate) fn groups(trials: &[Trial]) -> Vec<Group<'_>> {
     groups
 }
 
-/// What tells lives of one drive apart that are not compared: `80 % full, 7.4 % spare`, and
-/// what is not usual. A hundred seeds may be some of more.
+/// The settings that distinguish lives of one drive that are not compared: `80 % full, 7.4 %
+/// spare`, and any unusual setting. From a hundred seeds on it names the seeds, because these may
+/// be a part of more.
 pub(crate) fn setting(life: &Life) -> String {
     let percent = |share: f64| {
         let text = format!("{:.1}", share * 100.0);
@@ -115,7 +116,7 @@ impl<'a> Group<'a> {
         first.map(|row| row.trial)
     }
 
-    /// What the plain system differs from itself by.
+    /// The difference of the plain system from itself.
     pub(crate) fn floor(&self) -> Option<&'a Overhead> {
         self.again.as_ref()?.trial.overhead.as_ref()
     }
@@ -195,14 +196,14 @@ pub(crate) fn of_a_file_system(trial: &Trial) -> String {
     format!(", {}, {cold}", figure::bytes(trial.device.size))
 }
 
-/// What the set-ups of a run, or of several, are called, and its devices.
+/// The names of the set-ups of one run or several, and whether there are several devices.
 pub(crate) struct Names {
     setups: BTreeMap<Setup, String>,
     several_places: bool,
 }
 
 impl Names {
-    /// What a short name leaves equal among `trials` is told apart by notation, key, format,
+    /// Names the set-ups of `trials`. Equal short names are distinguished by notation, key, format,
     /// sector size and options, as far as those differ.
     pub(crate) fn of<'a>(trials: impl IntoIterator<Item = &'a Trial>) -> Self {
         let mut setups = BTreeMap::new();
@@ -259,7 +260,7 @@ impl Names {
         }
     }
 
-    /// The device as a title names it, where there are several.
+    /// The device's name for a title, if there are several devices.
     pub(crate) fn place(&self, load: &Load) -> Option<String> {
         let Place { kind, model, cache } = &load.place;
         let name = model.as_ref().unwrap_or(kind);
@@ -293,8 +294,8 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
     }
 }
 
-/// Remarks on the run, then those on cells; where more than two cells share a
-/// kind of remark (the words before its colon), the first stands for all.
+/// Remarks on the run, then those on cells. If more than two cells share a kind of remark (the
+/// words before its colon), the first one stands for all.
 pub(crate) fn warnings(run: &Run) -> Vec<String> {
     let mut kinds: Vec<(&str, Vec<(&Trial, &String)>)> = Vec::new();
     for trial in &run.trials {

@@ -1,5 +1,5 @@
-//! Runs as one HTML file, and the pages for who browses a store: the list of its
-//! runs, one run, and word of what went wrong.
+//! Runs as one HTML file, and the pages for users who browse a store. These are the list of its
+//! runs, one run, and error messages.
 
 pub use crate::fleet::page as fleet;
 pub use crate::lifetime::page as lifetime;
@@ -111,7 +111,7 @@ fn count(found: usize, all: usize) -> String {
 const COLUMNS: [&str; 6] = ["Started", "Cells", "Machine", "Remarks", "A", "B"];
 
 fn list(runs: &[&RunSummary]) -> Markup {
-    // The newest is compared with the one of its plan before it, unless told otherwise.
+    // By default, the newest run is compared with the previous one of its plan.
     let alike = |run: &&RunSummary| run.plan == runs[0].plan;
     let before = runs.iter().skip(1).position(alike).map(|place| place + 1);
     html! {
@@ -138,7 +138,7 @@ fn list(runs: &[&RunSummary]) -> Markup {
     }
 }
 
-/// What happened and what to do about it, with an address where that is one.
+/// A page with a message and its remedy, which is a link if `address` is given.
 pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
     let body = html! {
         p {

@@ -1,9 +1,9 @@
-//! Runs of key derivations: what unlocking costs here, and what a guess at a
-//! passphrase costs whoever has the volume's header.
+//! Runs of key derivations: the cost of unlocking here, and an attacker's cost
+//! of guessing a passphrase with the volume's header.
 //!
 //! A guess takes `threads × lanes` cores, as far as the machine has them, for
-//! `1 / rate` seconds. What an attacker's other hardware would cost is not
-//! measured and not estimated.
+//! `1 / rate` seconds. The cost on an attacker's other hardware is neither
+//! measured nor estimated.
 
 use crate::chart::dots::{Dot, Dots, Scale};
 use crate::chart::{Chart, Label, Plot, palette};
@@ -20,21 +20,21 @@ pub(crate) fn is_kdf(run: &Run) -> bool {
 /// A Julian year, as astronomers and crackers count.
 const YEAR_SECONDS: f64 = 365.25 * 86_400.0;
 
-/// One recipe: its unlocking, and its guessing where that was measured.
+/// One recipe: its unlocking, and its guessing if that was measured.
 struct Line<'a> {
     unlock: &'a Trial,
     kdf: &'a Kdf,
     guess: Option<Guess>,
 }
 
-/// What trying a passphrase costs.
+/// The cost of trying a passphrase.
 struct Guess {
     /// All cores of the machine together.
     per_second: f64,
     core_seconds: f64,
 }
 
-/// The dearest guess first; what was not guessed comes last.
+/// The most expensive guess first. Derivations that were not guessed come last.
 fn lines(run: &Run) -> Vec<Line<'_>> {
     let of = |op: &'static str| {
         let fits = move |trial: &&Trial| trial.op == op && !group::is_again(trial);
@@ -169,18 +169,18 @@ fn cheapest(lines: &[Line<'_>]) -> Option<f64> {
     costs.map(|guess| guess.core_seconds).min_by(f64::total_cmp)
 }
 
-/// What the figures of a terminal mean.
+/// The meaning of the figures on a terminal.
 const TERMINAL_NOTE: &str = "A guess takes core-seconds of this machine and the memory shown. The \
                              cost is relative to the cheapest guess of the run. On faster hardware \
                              a guess costs less.";
 
-/// What the figures mean.
+/// The meaning of the figures.
 const NOTE: &str = "A guess takes core-seconds of this machine and the memory shown. Guesses/s are \
                     those of all its cores. A core-year is the number of passphrases that one core \
                     tries in a year. The cost is relative to the cheapest guess of the run. On \
                     faster hardware a guess costs less.";
 
-/// What to choose, in a sentence.
+/// The derivation to choose, in a sentence.
 pub(crate) fn sentence(run: &Run) -> String {
     let lines = lines(run);
     let mut guessed = lines.iter().filter(|line| line.guess.is_some());

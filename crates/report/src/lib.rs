@@ -1,12 +1,10 @@
-//! How people read a run: pure functions of records.
+//! Presents runs to readers: pure functions of records.
 //!
-//! Nothing here measures, judges, opens files or prints: every function takes
-//! [`lab::record::Run`] values, a [`lifetime::Lifetime`] or a
-//! [`fleet::FleetReport`], and returns text. Each section of a report is written
-//! once, as a part of a document; `render` shows any document on a terminal, as
-//! Markdown and as a page. What a record does not know (`None`, not a number) is
-//! shown as a dash, never as zero. Text from records is escaped for the output that
-//! it goes to.
+//! Nothing here measures, judges, opens files or prints. Every function takes [`lab::record::Run`]
+//! values, a [`lifetime::Lifetime`] or a [`fleet::FleetReport`], and returns text. Each section of
+//! a report is written once, as a part of a document. `render` shows any document on a terminal, as
+//! Markdown and as a page. A value that a record does not know (`None`, or not a number) is shown
+//! as a dash, never as zero. Text from records is escaped for its output.
 
 #![forbid(unsafe_code)]
 

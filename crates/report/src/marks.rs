@@ -1,5 +1,5 @@
-//! Scores as other programs make them of rates, beside what a document prints,
-//! and whether the machine was as prepared as comparing scores asks for.
+//! Scores that other programs compute from rates, next to those of a document. The section also
+//! states whether the machine was prepared as such a comparison requires.
 
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::{Chart, Label, Plot, palette};
@@ -20,11 +20,10 @@ const ALMOST_FULL: f64 = 0.9;
 /// Repetitions below which a score may be a moment's.
 const ENOUGH: u32 = 3;
 
-/// Memory in bytes below which a machine may swap meanwhile.
+/// Memory in bytes below which a machine may swap during the run.
 const LITTLE_MEMORY: u64 = 1 << 30;
 
-/// The scores with a picture each, and the preparation; nothing where a run has no
-/// scores.
+/// The scores with a picture each, and the preparation; empty if a run has no scores.
 pub(crate) fn section(run: &Run) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (mark, scores) in marks(run) {
@@ -49,7 +48,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// What a system scored.
+/// The score of a system.
 struct Score<'a> {
     trial: &'a Trial,
     label: String,

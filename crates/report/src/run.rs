@@ -1,5 +1,5 @@
-//! A run as a document: the answer, where it was measured, every cell, what each
-//! section adds, the warnings.
+//! A run as a document: the answer, the place of the measurement, every cell, the additions of each
+//! section, the warnings.
 
 mod charts;
 
@@ -130,7 +130,7 @@ fn provenance(run: &Run) -> Block {
     })
 }
 
-/// What was measured, as that is compared.
+/// The measured cells, arranged as they are compared.
 fn cells(run: &Run) -> Vec<Block> {
     let groups = group::groups(&run.trials);
     if ciphers::is_bare(run) {
@@ -284,7 +284,7 @@ fn environment(run: &Run) -> Block {
     Block::facts(facts.chain(devices).chain(versions))
 }
 
-/// What the words and the charts mean.
+/// The meaning of the words and the charts.
 const WORDS: [(&str, &str); 9] = [
     (
         "Noise floor",

@@ -9,7 +9,7 @@ use crate::group::Names;
 use lab::record::{Conditioning, Run, Trial};
 use lab::stats::{STEADY_ROUNDS, Steady};
 
-/// The tests, with a picture each; nothing where a run was not prepared.
+/// The tests, with a picture each; empty if a run was not prepared.
 pub(crate) fn section(run: &Run) -> Vec<Block> {
     let Some(conditioning) = &run.conditioning else {
         return Vec::new();
@@ -39,8 +39,8 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// The rates of each cell, round by round, with a band on the last, by which it is
-/// judged; nothing where fewer than two were measured.
+/// The rates of each cell, round by round, with a band on the last, by which it is judged; `None`
+/// if fewer than two were measured.
 fn rounds(names: &Names, label: &str, tracked: &[&Trial]) -> Option<Chart> {
     let rates = || tracked.iter().flat_map(|trial| &trial.samples_mb_s);
     let last = tracked.iter().map(|trial| trial.samples_mb_s.len()).max()?;

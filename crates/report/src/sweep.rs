@@ -17,7 +17,7 @@ struct Place<'a> {
     lives: Vec<(&'a Trial, &'a Life)>,
 }
 
-/// Every life once, whatever was done with the drive afterwards.
+/// Every life once, regardless of the later use of the drive.
 fn places(run: &Run) -> Vec<Place<'_>> {
     let mut places: Vec<Place<'_>> = Vec::new();
     for trial in &run.trials {
@@ -62,7 +62,7 @@ impl Place<'_> {
 const NOTE: &str = "Flash writes are the bytes that the drive writes for each byte of the host. \
                     The drive lasts until its cells have had the erases that the maker specifies.";
 
-/// A median, with its interval where there is one.
+/// A median, with its interval if there is one.
 fn with_interval(interval: Interval) -> String {
     match interval.n {
         0 | 1 => figure::number(interval.median),
@@ -83,7 +83,7 @@ fn row(trial: &Trial, life: &Life) -> Row {
     Row::of(trial, cells)
 }
 
-/// What blocked TRIM costs where it costs most, in a sentence.
+/// The largest cost of blocked TRIM, in a sentence.
 pub(crate) fn sentence(run: &Run) -> String {
     let places = places(run);
     let ratio = |place: &Place<'_>| {

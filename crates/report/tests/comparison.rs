@@ -35,7 +35,7 @@ fn with_threshold(percent: f64) -> Options {
     }
 }
 
-/// Two repetitions a side tell nothing, whatever they differ by.
+/// Two repetitions a side prove nothing, however large their difference is.
 #[test]
 fn too_few_samples_are_counted_for_themselves() {
     let [mut a, mut b] = [sample::run(), sample::run()];
@@ -54,7 +54,7 @@ fn too_few_samples_are_counted_for_themselves() {
     let comparison = compare(&a, &b, &with_threshold(5.0)).unwrap();
     for pair in &comparison.cells {
         assert_eq!(pair.verdict, Verdict::TooFew);
-        // Plain beside shares of it is not judged at all.
+        // Plain itself is not judged if shares of it are.
         assert_eq!(pair.unjudged, pair.by.is_some());
     }
     let text = compare::text(&comparison, &Style::default());
@@ -105,8 +105,8 @@ fn the_threshold_is_judged_on_the_interval() {
     assert_eq!(faster.exceeding().count(), 0);
 }
 
-/// A machine that is slower today is no regression of encryption; where nothing was encrypted,
-/// a rate is all that there is.
+/// A machine that is slower today does not mean that encryption has become slower. For unencrypted
+/// trials, only the rate can be compared.
 #[test]
 fn a_slower_day_is_told_of_plain_and_fails_nothing() {
     let (mut a, mut b) = (sample::run(), another_day(0.9));

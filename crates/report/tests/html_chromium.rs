@@ -79,7 +79,7 @@ fn a_browser_runs_nothing_that_a_record_holds() {
     assert_eq!(browser.value("document.documentElement.className"), "live");
     assert!(dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert_eq!(dom.matches("<svg").count(), dom.matches("</svg>").count());
-    // Whatever got in nevertheless would not run.
+    // An injected script would not run.
     let other = "(() => { const other = document.createElement('script');
         other.textContent = 'window.ran = 1'; document.body.append(other);
         return String(window.ran); })()";
@@ -173,7 +173,7 @@ fn tables_sort_by_mouse_and_by_keyboard() {
         return;
     };
     browser.resize(1200, 900);
-    // What the records say, to the last digit, in the order of the plan.
+    // The recorded values, to the last digit, in the order of the plan.
     let mut recorded: Vec<f64> = run
         .trials
         .iter()
@@ -218,7 +218,7 @@ fn tables_sort_by_mouse_and_by_keyboard() {
     browser.key("Tab");
     browser.key("Enter");
     assert_eq!(browser.texts(&of("rand-4k-read"))[0], "plain");
-    // What has no value is last, up and down.
+    // A row without a value comes last in both directions.
     for _ in 0..2 {
         browser.click(&head("against plain"));
         assert_eq!(browser.texts(&of("seq-1m-read")).last().unwrap(), "plain");
@@ -273,7 +273,7 @@ fn what_is_picked_is_seen() {
     assert_eq!(marks(&mut browser, ".off"), others);
     assert!(others > 0);
 
-    // What is in none of them leaves nothing, and no empty heading either.
+    // A section without any of them leaves nothing behind, not even an empty heading.
     browser.click(&choice("builtin"));
     browser.click(&choice("dm-crypt"));
     browser.click(&choice("plain"));
@@ -353,7 +353,7 @@ fn pictures_show_values_to_the_mouse_the_keyboard_and_the_ear() {
     assert_eq!(browser.text("location.hash"), "#figures");
 }
 
-/// Where the pictures of the last run can be looked at.
+/// The folder with the screenshots of the last run.
 fn shots() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
     fs::create_dir_all(&folder).unwrap();
@@ -394,7 +394,7 @@ fn it_follows_light_dark_phone_and_paper() {
         };
         assert_eq!(paper, bright, "{name}");
     }
-    // On paper there are no controls, whatever the screen is like.
+    // On paper, controls are hidden in every colour scheme of the screen.
     browser.look("print", "dark");
     let controls = "[...document.querySelectorAll('#pick form, .skip, #tip')]
         .filter(control => control.checkVisibility()).length";

@@ -6,7 +6,7 @@ mod sample;
 use cryptmark_report::text::Style;
 use cryptmark_report::{html, lifetime};
 
-/// What every picture shows stands in the text as well.
+/// The text contains everything that the charts show.
 #[test]
 fn text_tells_the_series() {
     let text = lifetime::text(&sample::lifetime(), &Style::default());
@@ -54,7 +54,7 @@ fn a_page_has_each_picture_and_its_values() {
     }
 }
 
-/// A record without what the pictures show is no reason to fail.
+/// A record without the data of the charts must not fail.
 #[test]
 fn lives_without_moments() {
     let mut record = sample::lifetime();

@@ -118,7 +118,7 @@ fn advice_says_what_each_costs_and_what_to_choose() {
     );
 }
 
-/// Whether one core encrypts or all do is no other set-up.
+/// Advice does not treat encryption on all cores as another set-up.
 #[test]
 fn advice_says_what_all_cores_change() {
     let mut run = sample::run();
@@ -296,8 +296,8 @@ fn too_few_repetitions_are_no_verdict() {
     assert!(!sentence.contains("Choose"), "{sentence}");
 }
 
-/// What a cipher costs at most is the farthest end of all its intervals, not that of the worst
-/// median; and what is not certain is not said to be.
+/// The maximum cost of a cipher is the farthest end of all its intervals, not that of the worst
+/// median. An uncertain cost is not reported as certain.
 #[test]
 fn advice_says_the_most_that_the_other_ciphers_may_cost() {
     let mut run = sample::run();
@@ -353,7 +353,7 @@ fn advice_tells_set_ups_of_one_cipher_apart() {
     );
 }
 
-/// A cipher that only one core encrypts is one of those to choose from, where others are shared.
+/// A cipher that only one core encrypts is one of those to choose from, even if others are shared.
 #[test]
 fn advice_compares_what_is_shared_with_what_cannot_be() {
     let mut run = sample::run();
@@ -457,7 +457,7 @@ encrypt, 1 MiB requests, 1 thread
     ] {
         assert!(flat(&table_110).contains(text), "{text}: {table_110}");
     }
-    // The second measurement of the first cipher is no row of its own.
+    // The second measurement of the first cipher does not get a row of its own.
     assert_eq!(
         table_110.matches("  AES-256 XTS ").count(),
         2,
@@ -810,7 +810,7 @@ fn derivations_are_drawn() {
     assert!(!html::render(&[partial]).contains("; a guess "));
 }
 
-/// What was interrupted before its guess has dashes, and is no comparison.
+/// A derivation that was interrupted before its guess has dashes, and is not compared.
 #[test]
 fn a_derivation_without_its_guess_has_dashes() {
     let mut run = sample::kdf_run();
@@ -824,7 +824,7 @@ fn a_derivation_without_its_guess_has_dashes() {
     assert!(html::render(&[run]).contains("–"));
 }
 
-/// A record of a derivation survives JSON, and others have no such field.
+/// A record of a derivation survives JSON, and other records lack that field.
 #[test]
 fn a_derivation_in_json() {
     let json = json::render(&[sample::kdf_run()]).unwrap();
@@ -903,7 +903,7 @@ fn file_systems_have_tables_with_real_system_and_crypto_time() {
     );
 }
 
-/// What is not told from plain costs less than what is slower for certain.
+/// A cipher that is not distinguishable from plain costs less than one that is certainly slower.
 #[test]
 fn the_cheapest_on_file_systems_may_cost_nothing_measurable() {
     let mut run = on_file_systems();

@@ -5,8 +5,8 @@ mod sample;
 use cryptmark_report::proposal::{Format, Limit, Machine, Place, Proposal, propose};
 use lab::record::Verdict;
 
-/// What is proposed where AES and Twofish have these ratios in all workloads, `median` ± `arm`,
-/// and Serpent the least of them.
+/// The proposal if AES and Twofish have these ratios in all workloads, `median` ± `arm`, and
+/// Serpent has the lowest ones.
 fn proposed(aes: (f64, f64, Verdict), twofish: (f64, f64, Verdict)) -> Proposal {
     let mut run = sample::run();
     for trial in &mut run.trials {

@@ -92,7 +92,7 @@ pub(super) fn trustworthy() -> bool {
     false
 }
 
-/// Never called where no counter is trusted.
+/// Never called, because this architecture has no trusted counter.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) fn read() -> u64 {
     0

@@ -1,15 +1,13 @@
 //! The clocks: an UNSAFE ROOM.
 //!
-//! Safety case: the room reads the time-stamp counter and counts a chain of
-//! additions; neither touches memory. On Windows it has the system write this
-//! process's times into structures of its own. `rdtsc` is part of every x86-64
-//! processor; where an operating system forbids it to user space the process
-//! would fault, so the counter is used only where the kernel itself reports
-//! it as its clock source or the processor declares it invariant.
+//! Safety case: the room reads the time-stamp counter and counts a chain of additions; neither
+//! touches memory. On Windows it has the system write this process's times into structures of its
+//! own. `rdtsc` is part of every x86-64 processor. If an operating system forbids it to user space,
+//! the process faults. The counter is therefore used only if the kernel itself reports it as its
+//! clock source or the processor declares it invariant.
 //!
-//! [`Clock`] is what the rest of the lab sees: ticks, their rate, and what a
-//! reading costs. Everything measured is in ticks of one clock; seconds come
-//! from [`Clock::seconds`] at the end.
+//! [`Clock`] is what the rest of the lab sees: ticks, their rate, and what a reading costs.
+//! Everything measured is in ticks of one clock; seconds come from [`Clock::seconds`] at the end.
 
 mod counter;
 #[cfg(windows)]
@@ -21,7 +19,7 @@ pub(crate) use windows::process_times;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Where the ticks come from.
+/// The source of the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The processor's invariant time-stamp counter.
@@ -35,7 +33,7 @@ pub enum Source {
 /// A calibrated clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Where the ticks come from.
+    /// The source of the ticks.
     pub source: Source,
     /// Ticks a second.
     pub hz: f64,
@@ -106,9 +104,9 @@ impl Clock {
     }
 }
 
-/// Frequency of the core under load, hertz: a chain of dependent additions
-/// retires one a cycle on every processor this program runs on. Median of
-/// several short runs; `None` where no such chain is written for the architecture.
+/// Frequency of the core under load, hertz: a chain of dependent additions retires one a cycle on
+/// every processor this program runs on. Median of several short runs; `None` if no such chain is
+/// written for the architecture.
 pub fn core_hz() -> Option<f64> {
     let mut rates = [0.0; 7];
     for rate in &mut rates {

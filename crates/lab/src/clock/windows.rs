@@ -1,11 +1,11 @@
-//! What Windows counts of a process.
+//! The CPU times that Windows counts for a process.
 
 use std::time::Duration;
 use windows_sys::Win32::Foundation::FILETIME;
 use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
 
-/// CPU time of this process in user space and in the kernel, all threads; `None`
-/// where it cannot be read.
+/// CPU time of this process in user space and in the kernel, all threads;
+/// `None` if it cannot be read.
 pub(crate) fn process_times() -> Option<(Duration, Duration)> {
     let zero = FILETIME::default();
     let (mut created, mut ended, mut kernel, mut user) = (zero, zero, zero, zero);

@@ -1,8 +1,9 @@
-//! The agent: this program where a job is run, and how it is started.
+//! The agent is this program in the role of running a job. This module also
+//! starts it.
 //!
-//! On this kernel it gets a mount namespace and a process namespace of its own:
-//! what it mounts is seen by nobody else and ends with it, and so do the
-//! programs that it has started.
+//! On this kernel the agent gets its own mount namespace and process namespace.
+//! Its mounts are invisible to other processes and end with it. The programs
+//! that it has started end with it, too.
 
 use super::{Event, FileSystemError, Job, run};
 use std::ffi::OsString;
@@ -18,13 +19,15 @@ use std::time::{Duration, Instant};
 /// The hidden subcommand that runs a job.
 pub const SUBCOMMAND: &str = "agent";
 
-/// How long an agent may take to undo everything when nobody wants it any more.
+/// Maximum time that an agent may take to undo everything after its input has
+/// ended.
 const ENDING: Duration = Duration::from_secs(60);
 
-/// How soon its end is noticed.
+/// Interval at which the end of an agent is checked.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Arguments of the agent that runs the job in `job` and tells events in `told`.
+/// Arguments of the agent that runs the job in `job` and writes events to
+/// `told`.
 pub fn arguments(job: &Path, told: &Path) -> Vec<OsString> {
     vec![SUBCOMMAND.into(), job.into(), told.into()]
 }
@@ -34,7 +37,7 @@ pub fn arguments(job: &Path, told: &Path) -> Vec<OsString> {
 pub struct Ended {
     /// `exit status: 1`.
     pub how: String,
-    /// What it wrote to standard error.
+    /// The agent's output on standard error.
     pub said: Vec<u8>,
 }
 
@@ -67,7 +70,7 @@ pub fn run_here(
     command.args(["--pid", "--kill-child", "--"]);
     command.arg(program).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::null());
-    // Ctrl-C is for who started it, and who tells it then.
+    // Ctrl-C must reach only the parent process, which then stops the agent.
     command.process_group(0);
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
     let mut stopped: Option<Instant> = None;
@@ -86,7 +89,7 @@ pub fn run_here(
     };
     let mut said = Vec::new();
     if let Some(errors) = child.stderr.take() {
-        // What it had started may hold the other end for a moment.
+        // Processes that the agent started may hold the other end for a moment.
         let _ = errors.take(1 << 16).read_to_end(&mut said);
     }
     Ok(Ended {
@@ -95,13 +98,14 @@ pub fn run_here(
     })
 }
 
-/// Runs the job in the file `job` and writes a line for each [`Event`] to `told`,
-/// a file that is there. Outside of the lab kernel it stops when standard input
-/// ends, as it does when whoever started it dies; then `job` and `told` are
-/// removed with the directory that they are in, since nobody else will.
+/// Runs the job in the file `job` and writes a line for each [`Event`] to the
+/// existing file `told`. Outside the lab kernel the agent stops when standard
+/// input ends, which also happens when its parent process dies. It then removes
+/// `job` and `told` with their directory, since no other process will.
 ///
 /// # Errors
-/// Only where nobody can be told; what ends a job is an event.
+/// [`FileSystemError::File`] if `job` cannot be read or `told` cannot be
+/// written. Any other failure of the job is reported as an event.
 pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -123,7 +127,7 @@ pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
             .map_err(io::Error::from)
             .and_then(|line| out.write_all(line.as_bytes()));
         if let Err(error) = told {
-            // Nobody hears what is measured from here on.
+            // From here on, no process receives the measurements.
             stop.store(true, Ordering::Relaxed);
             lost.get_or_insert(error);
         }
@@ -169,7 +173,7 @@ fn watch_input(stop: &Arc<AtomicBool>) {
 #[derive(Debug)]
 pub struct Told {
     file: File,
-    /// What came of a line that is not whole yet.
+    /// The part of a line that is not yet complete.
     rest: Vec<u8>,
 }
 
@@ -191,10 +195,11 @@ impl Told {
         })
     }
 
-    /// What has come since the last call.
+    /// The events that have arrived since the last call.
     ///
     /// # Errors
-    /// [`FileSystemError::Job`] where it is no event.
+    /// [`FileSystemError::Job`] if the file cannot be read or a line is not an
+    /// event.
     pub fn read(&mut self) -> Result<Vec<Event>, FileSystemError> {
         let read = self.file.read_to_end(&mut self.rest);
         read.map_err(|error| FileSystemError::Job(serde_json::Error::io(error)))?;

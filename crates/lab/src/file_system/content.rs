@@ -1,5 +1,5 @@
-//! What files of a measurement contain: noise that follows from a seed, so
-//! that what comes back can be compared byte for byte.
+//! The content of the files of a measurement. It is noise derived from a seed, so a later read can
+//! be compared byte for byte.
 
 use super::Files;
 use rand_core::{Rng, SeedableRng};
@@ -37,7 +37,7 @@ impl Noise {
     /// `length` bytes of a file's content from `offset`.
     ///
     /// # Panics
-    /// Where `length` is more than the longest slice.
+    /// If `length` is more than the longest slice.
     pub fn slice(&self, file: Place, offset: u64, length: usize) -> &[u8] {
         assert!(length <= self.longest, "longer than the longest slice");
         let begin = (u64::from(file.job) << 20 | u64::from(file.index)) as usize;
@@ -52,12 +52,12 @@ impl Noise {
     }
 }
 
-/// A file by its number, and by whom of several it belongs to.
+/// A file, identified by its job and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Whose it is.
+    /// The job that the file belongs to.
     pub job: u32,
-    /// Its number.
+    /// The number of the file.
     pub index: u32,
 }
 
@@ -67,21 +67,21 @@ impl Place {
         root.join(format!("job{job}"))
     }
 
-    /// Where the file is below `root`.
+    /// The path of the file below `root`.
     pub fn path(self, root: &Path) -> PathBuf {
         Self::directory(root, self.job).join(format!("file{:06}", self.index))
     }
 
-    /// Where its copy is below `root`.
+    /// The path of its copy below `root`.
     pub fn copy(self, root: &Path) -> PathBuf {
         Self::directory(root, self.job).join(format!("copy{:06}", self.index))
     }
 }
 
-/// Compares what is below `root` with what was put there.
+/// Compares the files below `root` with the content that was written.
 ///
 /// # Errors
-/// The first file that is missing, unreadable or different, with what is wrong.
+/// The first file that is missing, unreadable or different, with the fault.
 pub fn compare(
     root: &Path,
     files: &Files,

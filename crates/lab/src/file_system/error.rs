@@ -81,9 +81,9 @@ pub enum FileSystemError {
     Mount {
         /// The file system.
         file_system: &'static str,
-        /// Where it is.
+        /// The device that holds it.
         device: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// Something could not be taken down.
@@ -94,7 +94,7 @@ pub enum FileSystemError {
         /// Why.
         source: io::Error,
     },
-    /// What is in the file system is not what was put there.
+    /// The file system does not hold the content that was written to it.
     #[error("{operation:?} on {label}: {what}")]
     Content {
         /// The operation after which that was seen.
@@ -107,11 +107,11 @@ pub enum FileSystemError {
     /// A file or directory.
     #[error("{what} {path}")]
     File {
-        /// What could not be done, `cannot write`.
+        /// The operation that failed, such as `cannot write`.
         what: &'static str,
-        /// Where.
+        /// The path of the file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The storage or a loop device.
@@ -121,16 +121,16 @@ pub enum FileSystemError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Engine(#[from] EngineFileError),
-    /// The job is no job.
+    /// The job cannot be parsed or read.
     #[error("the job cannot be read")]
     Job(#[from] serde_json::Error),
-    /// Somebody asked to stop.
+    /// The user or the caller asked to stop.
     #[error("interrupted")]
     Interrupted,
 }
 
 impl FileSystemError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::NotRoot => "Run the program as root, or measure inside the lab kernel: --system \

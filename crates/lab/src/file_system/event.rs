@@ -13,16 +13,16 @@ pub enum Event {
     Begun {
         /// Name and release.
         kernel: String,
-        /// What the file system's program says of itself.
+        /// The version that the file system's program reports.
         maker: String,
         /// Whether it counts user and system time apart without ticks.
         exact: bool,
     },
-    /// What the engine encrypts by.
+    /// The backend with which the engine encrypts.
     Engine {
         /// The system's place among the job's subjects.
         subject: usize,
-        /// That.
+        /// The backend.
         backend: EngineBackend,
     },
     /// A system cannot be measured here; its cells stay empty.
@@ -49,18 +49,18 @@ pub enum Event {
         operation: usize,
         /// From 0.
         round: u32,
-        /// What it took.
+        /// The measured times.
         sample: OperationSample,
     },
     /// All rounds are done, and everything is taken down.
     Done,
     /// The job has ended early; everything is taken down.
     Failed {
-        /// What happened.
+        /// The failure.
         what: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
-        /// Whether somebody asked for it.
+        /// Whether the job ended because it was asked to stop.
         interrupted: bool,
     },
 }
@@ -86,34 +86,35 @@ impl Event {
     }
 }
 
-/// What an operation took; seconds. What nobody counted is nothing.
+/// The measured times of an operation, seconds. `None` marks a quantity that was not counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationSample {
     /// When it began, Unix time.
     pub begun: f64,
     /// Elapsed time.
     pub wall: f64,
-    /// User CPU time of those who did it, and of the engine's server.
+    /// User CPU time of the processes that did the operation, and of the engine's server.
     pub user: Option<f64>,
-    /// System CPU time of the same.
+    /// System CPU time of the same processes.
     pub sys: Option<f64>,
-    /// CPU time of the kernel's own threads meanwhile.
+    /// CPU time of the kernel's own threads during the operation.
     pub workers: Option<f64>,
     /// Encrypting and decrypting.
     pub crypto: Option<f64>,
-    /// What moved between the file system and its device.
+    /// Bytes and requests that moved between the file system and its device.
     pub moved: Option<Moved>,
     /// Bytes of files that were handled.
     pub bytes: u64,
     /// Files that were handled, or 1.
     pub requests: u64,
-    /// The pace of its core meanwhile, of 1; who runs the agent knows.
+    /// The relative speed of its core during the operation, where 1 is full speed. The process that
+    /// runs the agent fills it in.
     #[serde(skip)]
     pub pace: Option<f64>,
 }
 
 impl OperationSample {
-    /// The same as it would have been at the core's full pace, where that is known.
+    /// The sample as it would have been at the core's full speed, if the speed is known.
     pub fn at_full_pace(&self) -> Self {
         let pace = self.pace.unwrap_or(1.0);
         let scaled = |part: Option<f64>| part.map(|seconds| seconds * pace);

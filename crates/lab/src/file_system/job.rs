@@ -14,17 +14,17 @@ pub struct Job {
     pub program: PathBuf,
     /// Whether the kernel ends with the job, and with it what cannot be taken down.
     pub in_lab: bool,
-    /// What is made on every system.
+    /// The file system that is made on every system.
     pub file_system: FileSystem,
     /// Bytes of the device; a multiple of 4096, and of `erase_bytes` for MTD.
     pub size: u64,
-    /// Where the bytes live.
+    /// The storage that holds the bytes.
     pub backing: Backing,
     /// Size of an MTD device's erase blocks, bytes.
     pub erase_bytes: u32,
     /// The systems, in the order of a round; the first is visited again at its end.
     pub subjects: Vec<Subject>,
-    /// What is timed.
+    /// The operations that are timed.
     pub operations: Vec<Operation>,
     /// Rounds.
     pub repetitions: u32,
@@ -38,7 +38,7 @@ pub struct Job {
     pub scratch: PathBuf,
 }
 
-/// Where the bytes of a job live.
+/// The storage that holds the bytes of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backing {
@@ -50,11 +50,11 @@ pub enum Backing {
     Ram,
 }
 
-/// What encrypts between the file system and its storage.
+/// The layer that encrypts between the file system and its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encrypter {
-    /// Nothing does.
+    /// No layer encrypts.
     None,
     /// The kernel's device-mapper target.
     DmCrypt,
@@ -88,9 +88,9 @@ impl Encrypter {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Subject {
-    /// What encrypts.
+    /// The encrypting layer.
     pub encrypter: Encrypter,
-    /// dm-crypt notation; nothing where nothing encrypts.
+    /// dm-crypt notation; `None` if no layer encrypts.
     #[serde(default)]
     pub cipher: Option<String>,
     /// Bits of the key, counted as cryptsetup counts.
@@ -99,8 +99,7 @@ pub struct Subject {
     /// Encryption sector size, bytes.
     #[serde(default = "sector")]
     pub sector_bytes: u32,
-    /// Options of dm-crypt; the sector size is among them where it is one of a
-    /// row.
+    /// Options of dm-crypt. They include the sector size if several are measured.
     #[serde(default)]
     pub options: Vec<DmOption>,
 }
@@ -137,7 +136,7 @@ impl Subject {
         }
     }
 
-    /// What people tell it from others by: `dm-crypt aes-cbc-plain`.
+    /// The label that distinguishes it for people: `dm-crypt aes-cbc-plain`.
     pub fn label(&self) -> String {
         let mut label = self.encrypter.name().to_owned();
         for word in self.cipher.iter().map(String::as_str) {
@@ -162,9 +161,9 @@ pub enum DmOption {
     SameCpuCrypt,
     /// Submit writes from the threads that encrypt.
     SubmitFromCryptCpus,
-    /// Decrypt where the read ended, without a work queue.
+    /// Decrypt in the context in which the read ended, without a work queue.
     NoReadWorkqueue,
-    /// Encrypt where the write began, without a work queue.
+    /// Encrypt in the context in which the write began, without a work queue.
     NoWriteWorkqueue,
     /// Sectors of 4096 bytes.
     #[serde(rename = "sector_size:4096")]
@@ -176,7 +175,7 @@ pub enum DmOption {
 }
 
 impl DmOption {
-    /// The word in plans and reports; the kernel's, where it is one of its flags.
+    /// The word in plans and reports; for a flag of the kernel, the kernel's own word.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllowDiscards => "allow_discards",
@@ -189,7 +188,7 @@ impl DmOption {
         }
     }
 
-    /// What stands for it in a table line.
+    /// The word for the option in a table line.
     pub const fn in_table(self) -> &'static str {
         match self {
             Self::IntegrityHmacSha256 => "integrity:32:aead",

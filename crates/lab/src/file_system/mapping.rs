@@ -1,5 +1,4 @@
-//! dm-crypt over a device, and dm-integrity below it, which keeps tags beside
-//! the sectors.
+//! dm-crypt over a device, and dm-integrity below it, which stores tags with the sectors.
 
 use super::stack::{Wanted, unmapped};
 use super::{DmOption, FileSystem, FileSystemError};
@@ -12,8 +11,8 @@ use std::path::Path;
 /// Bytes of a tag of HMAC-SHA256.
 const TAG: u32 = 32;
 
-/// What dm-integrity's superblock begins with, and where it says how many
-/// 512-byte sectors it has (drivers/md/dm-integrity.c).
+/// The magic bytes at the start of dm-integrity's superblock, and the offset of its size in
+/// 512-byte sectors (drivers/md/dm-integrity.c).
 const MAGIC: &[u8] = b"integrt\0";
 const PROVIDED: usize = 16;
 const SUPERBLOCK: u64 = 4096;

@@ -1,19 +1,18 @@
 //! File systems on encrypted devices, timed operation by operation.
 //!
-//! A [`Job`] says which file system, which systems and which [`Operation`]s.
-//! It is plain data, because it is run by an agent: this program, started once
-//! more as root of a mount namespace of its own, or inside the lab kernel.
-//! [`run`] executes it there and tells each [`Event`]; a session makes records
-//! of them.
+//! A [`Job`] names the file system, the systems and the [`Operation`]s. It is plain data, because
+//! an agent runs it. The agent is this program, started again as root of its own mount namespace or
+//! inside the lab kernel. [`run`] executes the job there and reports each [`Event`]. A session
+//! turns the events into records.
 //!
 //! ```text
 //! image ─▶ [FUSE server] ─▶ loop device ─▶ [dm-crypt] ─▶ [block2mtd] ─▶ mkfs, mount
 //!          builtin-fuse      [cryptoloop]
 //! ```
 //!
-//! [`stack`] builds that road and takes it down again. Whatever the agent makes
-//! belongs to its namespaces or closes with its descriptors, so that the kernel
-//! itself takes it away when the agent is killed.
+//! [`stack`] sets up this stack of layers and takes it down again. Everything that the agent makes
+//! belongs to its namespaces or closes with its descriptors. The kernel therefore removes it even
+//! if the agent is killed.
 
 mod error;
 mod job;

@@ -1,4 +1,4 @@
-//! What the kernel has, or can load.
+//! The parts that the kernel has, or can load.
 
 use super::FileSystemError;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::Stdio;
 /// A part of the kernel that a measurement needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// For people.
+    /// The name of the part, for people.
     pub what: &'static str,
     /// The module that brings it.
     pub module: &'static str,
@@ -23,7 +23,7 @@ pub(super) const DM_CRYPT: Part = Part {
     found: || Path::new("/dev/mapper/control").exists() && has("dm_crypt"),
 };
 
-/// The device-mapper target that keeps tags beside sectors.
+/// The device-mapper target that stores tags with the sectors.
 pub(super) const DM_INTEGRITY: Part = Part {
     what: "dm-integrity",
     module: "dm-integrity",

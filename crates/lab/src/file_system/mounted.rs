@@ -1,4 +1,5 @@
-//! [`Mounted`]: a file system that is mounted, and [`Scratch`], where that is.
+//! [`Mounted`]: a mounted file system, and [`Scratch`], which holds its mount
+//! point.
 
 use super::FileSystemError;
 use super::stack::{PATIENCE, RETRY};
@@ -50,16 +51,16 @@ impl Drop for Mounted {
     }
 }
 
-/// The file system in memory that holds what belongs to a job.
+/// The in-memory file system that holds the files of a job.
 ///
-/// The engine's servers are in mount namespaces of their own, which share what
-/// is mounted here, but not what is mounted below [`private`](Self::private): a
-/// server that is killed would else be the last who unmounts a file system that
-/// waits for it, and the kernel would wait for ever.
+/// The engine's servers run in mount namespaces of their own. These share the
+/// mounts made here, except those below [`private`](Self::private). Otherwise a
+/// killed server could be the last process to unmount a file system that waits
+/// for that server. The kernel would then wait forever.
 pub(super) struct Scratch {
     directory: PathBuf,
     private: PathBuf,
-    /// Whether something in it stays in use until the kernel ends.
+    /// Whether a part of it stays in use until the kernel ends.
     permanent: bool,
 }
 
@@ -85,7 +86,7 @@ impl Scratch {
         Ok(scratch)
     }
 
-    /// Where file systems are mounted.
+    /// The directory in which file systems are mounted.
     pub(super) fn private(&self) -> &Path {
         &self.private
     }

@@ -18,12 +18,12 @@ const MOST_FILES: u32 = 1_000_000;
 pub struct Operation {
     /// Name in the plan and in records, `read-10m`.
     pub name: String,
-    /// What is done.
+    /// The kind of the operation.
     pub op: Kind,
     /// The shell's command line for `op = "command"`, run in the mounted directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// How many files; none where absent, one where a size is given.
+    /// Number of files; none when absent, or one if a size is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u32>,
     /// Their sizes, in turns.
@@ -32,10 +32,10 @@ pub struct Operation {
     /// Bytes of a system call that reads or writes.
     #[serde(default = "buffer", serialize_with = "exactly")]
     pub buffer: ByteSize,
-    /// Only on these file systems; on all where empty.
+    /// The only file systems on which it runs; all when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub on: Vec<FileSystem>,
-    /// Bytes of the device for this operation, where not the plan's.
+    /// Bytes of the device for this operation, if they differ from the plan's.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -44,13 +44,13 @@ pub struct Operation {
     pub size: Option<ByteSize>,
 }
 
-/// What an operation does. What is written has reached the device at its end.
+/// The kind of an operation. An operation ends only when its writes have reached the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Makes the file system; one that is made of a tree, with the files in it.
+    /// Makes the file system. A file system that is made from a tree then holds the tree's files.
     Mkfs,
-    /// Mounts it with the files in it.
+    /// Mounts the file system with the files in it.
     Mount,
     /// Creates the files and writes them.
     Write,
@@ -156,7 +156,7 @@ impl Files {
         }
     }
 
-    /// What tells them from others, in a word: equal ones have the same.
+    /// A short word that identifies the files: equal sets have the same word.
     pub fn word(&self) -> String {
         let sizes = self.sizes.iter().map(|size| format!("-{size}"));
         sizes.fold(self.count.to_string(), |word, size| word + &size)
@@ -168,16 +168,16 @@ impl Files {
     }
 }
 
-/// What is wrong with an operation, in the words of its own keys.
+/// The reason why an operation is invalid, in terms of its own keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum OperationError {
-    /// No command, or one that is not run.
+    /// The command is missing, or the operation does not run one.
     #[error("op = \"command\" needs command, and no other op may have it")]
     Command,
-    /// No files where there must be some.
+    /// The operation needs files, and none are given.
     #[error("file_size is missing")]
     NoFiles,
-    /// Far too many.
+    /// The operation has too many files.
     #[error("files must be 1000000 or fewer")]
     Files,
     /// No size of system calls.
@@ -194,7 +194,7 @@ pub enum OperationError {
 }
 
 impl Operation {
-    /// What it is to a session: something that has a name, and takes time.
+    /// The operation as a workload, which gives a session its name and its threads.
     pub fn workload(&self, jobs: u32, cold: bool) -> Workload {
         Workload {
             threads: jobs,

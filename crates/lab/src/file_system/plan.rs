@@ -13,7 +13,7 @@ use std::path::Path;
 /// Rounds of a plan, at most.
 const MOST_ROUNDS: u32 = 1000;
 
-/// What marks the systems of the lab kernel.
+/// The prefix of the systems of the lab kernel.
 const LAB: &str = "lab:";
 
 /// File systems × systems × ciphers × operations, repeated.
@@ -32,12 +32,12 @@ pub struct FileSystemPlan {
     /// Repetitions of every cell, 1 to 1000.
     #[serde(default = "ten")]
     pub repetitions: u32,
-    /// Rounds until every cell is decided, instead of so many repetitions.
+    /// Rounds until every cell is decided, instead of a fixed number of repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Until>,
-    /// What is made on every system.
+    /// The file systems that are made on every system.
     pub file_systems: Vec<FileSystem>,
-    /// Systems beside `none`, or `lab:none` where the lab kernel takes part.
+    /// Systems in addition to `none`, or to `lab:none` if the lab kernel takes part.
     pub systems: Vec<System>,
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
@@ -50,7 +50,7 @@ pub struct FileSystemPlan {
     /// Rows of dm-crypt: the options of each.
     #[serde(default = "no_options", skip_serializing_if = "is_plain")]
     pub dm_crypt_options: Vec<Vec<DmOption>>,
-    /// Where the bytes live: at `--at`, or in memory.
+    /// The place of the bytes: at `--at`, or in memory.
     #[serde(default)]
     pub backing: BackingKind,
     /// Whether everything is taken down and forgotten before an operation.
@@ -62,18 +62,18 @@ pub struct FileSystemPlan {
     /// Size of the erase blocks under jffs2, a power of two.
     #[serde(default = "erase_size")]
     pub erase_size: ByteSize,
-    /// The plan of which `--quick` makes a first look, where this one is too long.
+    /// The plan that `--quick` measures as a first look, if this one takes too long.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quick: Option<String>,
     /// The published figures that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Repeats>,
-    /// What is timed.
+    /// The operations that are timed.
     #[serde(rename = "operation")]
     pub operations: Vec<Operation>,
 }
 
-/// Where the bytes live.
+/// The place of the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum BackingKind {
@@ -84,14 +84,14 @@ pub enum BackingKind {
     Ram,
 }
 
-/// What was there before an operation.
+/// The state of the cache before an operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Cache {
-    /// Nothing.
+    /// The cache is empty.
     #[default]
     Cold,
-    /// What was used last.
+    /// The cache holds the data that was used last.
     Warm,
 }
 
@@ -132,7 +132,7 @@ impl FileSystemPlan {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or whatever value is impossible.
+    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
         let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
         plan.name = name.to_owned();
@@ -265,8 +265,8 @@ impl FileSystemPlan {
         self.ciphers.iter().map(parse).collect()
     }
 
-    /// The jobs of this plan: on this kernel first, then in the lab kernel.
-    /// `at` is where its files are to be, `base` what all have in common.
+    /// The jobs of this plan: on this kernel first, then in the lab kernel. `at` is the place of
+    /// its files, `base` the settings that all jobs share.
     ///
     /// # Errors
     /// [`PlanError::Encryption`].
@@ -293,7 +293,8 @@ impl FileSystemPlan {
                         in_lab,
                         file_system,
                         size: size.next_multiple_of(step),
-                        // The lab kernel's own disks are no faster and no steadier than its memory.
+                        // The lab kernel's own disks are neither faster nor steadier than its
+                        // memory.
                         backing: match self.backing {
                             BackingKind::File if !in_lab => at.clone(),
                             _ => Backing::Ram,
@@ -326,8 +327,7 @@ impl FileSystemPlan {
         sizes
     }
 
-    /// The plain system and those asked for, of one kernel; none where that
-    /// takes no part.
+    /// The plain system and the requested ones, of one kernel; empty if that kernel takes no part.
     fn subjects(&self, in_lab: bool) -> Result<Vec<Subject>, PlanError> {
         let mut subjects = Vec::new();
         let mut takes_part = false;
@@ -363,7 +363,7 @@ impl FileSystemPlan {
     }
 }
 
-/// What encrypts in a system of this tier, and whether in the lab kernel.
+/// The encrypting layer of a system of this tier, and whether it is in the lab kernel.
 fn placed(system: &System) -> Option<(Encrypter, bool)> {
     let word = system.as_str();
     let (name, in_lab) = match word.strip_prefix(LAB) {
@@ -384,7 +384,7 @@ pub fn system_name(encrypter: Encrypter, in_lab: bool) -> String {
     format!("{}{}", if in_lab { LAB } else { "" }, encrypter.name())
 }
 
-/// What all jobs of a run have in common; the plan says the rest.
+/// The settings that all jobs of a run share. The plan determines the others.
 pub fn base_job(id: &str, program: &Path, scratch: &Path, seed: u64) -> Job {
     Job {
         id: id.to_owned(),

@@ -1,12 +1,12 @@
 //! [`run`]: a job from its first round to its last.
 //!
 //! Every round visits each system once, with all operations in the plan's
-//! order; odd rounds in reverse, and the first system again at the other end. A
-//! visit before them warms up the kernel and is not told of.
-//! An operation begins in a state of its own: an empty file system, or one with
-//! exactly its files, which is made anew where the one before left another.
-//! What is in a file system is compared with what was put there before it is
-//! given up.
+//! order. Odd rounds go in reverse, and each round visits the first system
+//! again at its other end. An unreported visit before the rounds warms up the
+//! kernel. Each operation begins with an empty file system or with one that
+//! holds exactly its files. The file system is made again if the previous
+//! operation left a different one. Its content is compared with the written
+//! data before it is given up.
 
 mod visit;
 
@@ -25,11 +25,11 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Runs `job`, and tells what happens. Nothing stays attached or mounted,
-/// whatever happens.
+/// Runs `job` and reports its events. Nothing stays attached or mounted, even
+/// after an error.
 ///
 /// # Errors
-/// [`FileSystemError`]; what was told before is valid.
+/// [`FileSystemError`]. Events reported before it are valid.
 pub fn run(
     job: &Job,
     stop: &AtomicBool,
@@ -92,7 +92,8 @@ pub fn run(
     };
     make_directory(&context.mounted)?;
     make_directory(&context.made)?;
-    // The first system again; by then it is no other.
+    // The index of the second visit to the first system, which follows all
+    // other subjects.
     let again = job.subjects.len();
     let mut order: Vec<(usize, usize)> = cells
         .iter()
@@ -142,12 +143,13 @@ pub fn run(
     Ok(())
 }
 
-/// Whether roads cannot be taken down: block2mtd never lets go.
+/// Whether the stacks of a job can never be taken down, because block2mtd never
+/// releases a device.
 fn is_permanent(job: &Job) -> bool {
     job.file_system == FileSystem::Jffs2
 }
 
-/// Bytes of a system call where no clock runs.
+/// Bytes of a system call in untimed work.
 const LONGEST: usize = 1 << 20;
 
 /// A system, with what of it outlives a visit.
@@ -155,26 +157,26 @@ struct Cell<'a> {
     place: usize,
     subject: &'a Subject,
     key: VolumeKey,
-    /// Its own image, where the road to it cannot be taken down.
+    /// Its own image, if the stack over it cannot be taken down.
     image: Option<Image>,
     kept: Option<Attached>,
     engine: Option<Engine>,
-    /// What the engine encrypts by, once that is known.
+    /// The backend with which the engine encrypts, once that is known.
     backend: Option<EngineBackend>,
 }
 
-/// What all visits share.
+/// The data that all visits share.
 struct Context<'a> {
     job: &'a Job,
     stop: &'a AtomicBool,
     noise: Noise,
-    /// Where a tree is put that a file system is made of.
+    /// The directory with the tree from which a file system is made.
     tree: PathBuf,
-    /// Where file systems are kept that were made of trees, each in a file.
+    /// The directory that keeps file systems made from trees, each in a file.
     made: PathBuf,
-    /// Where the file system is mounted.
+    /// The directory at which the file system is mounted.
     mounted: PathBuf,
-    /// Ticks a second of the lab kernel's timers.
+    /// The lab kernel's timer frequency, ticks per second.
     tick_rate: Option<f64>,
     kernel_name: CString,
 }
@@ -241,7 +243,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// What the program that makes a file system says of itself.
+/// The version that the program that makes a file system reports.
 fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
     let program = file_system.maker();
     let output = block::program::command(program)

@@ -1,5 +1,5 @@
-//! [`Attached`]: the road from a job's image to a device for a file system,
-//! and back.
+//! [`Attached`]: the stack of layers from a job's image to a device for a file system. This module
+//! sets it up and takes it down.
 
 use super::mapping;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
@@ -16,19 +16,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long something may be in use after who used it has ended.
+/// Maximum time for which a layer may stay in use after its user has ended.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How often it is tried again meanwhile.
+/// Interval of further attempts during that time.
 pub(super) const RETRY: Duration = Duration::from_millis(2);
 
 /// How long the timers' frequency is measured.
 const CALIBRATION: Duration = Duration::from_millis(100);
 
-/// Where the lab kernel's timers are.
+/// The directory of the lab kernel's timers.
 const TIMERS: &str = "/sys/kernel/cryptmark";
 
-/// The bytes below all roads of a job.
+/// The bytes below all stacks of a job.
 pub(super) enum Image {
     /// A file that vanishes with this program.
     File(FileDevice),
@@ -88,7 +88,7 @@ fn forget(path: &Path) -> Result<(), FileSystemError> {
     rustix::fs::fadvise(&file, 0, None, forget).map_err(|errno| failed(errno.into()))
 }
 
-/// A road that is to be built.
+/// The settings of a stack that is to be set up.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub job: &'a Job,
@@ -96,30 +96,30 @@ pub(super) struct Wanted<'a> {
     pub key: &'a VolumeKey,
     /// Tells it from others of the job.
     pub place: usize,
-    /// Whether nothing that an earlier road of it has written is there.
+    /// Whether the image holds no data of an earlier stack.
     pub fresh: bool,
     /// Ticks a second of the lab kernel's timers.
     pub tick_rate: Option<f64>,
 }
 
 impl Wanted<'_> {
-    /// What a device-mapper device of the road is called.
+    /// The name of one of the stack's device-mapper devices.
     pub(super) fn name(&self, what: &str) -> String {
         format!("cryptmark-{}-{}-{what}", self.job.id, self.place)
     }
 }
 
-/// A road that stands.
+/// A stack that is set up.
 pub(super) struct Attached {
-    /// What `mkfs` gets.
+    /// The device that `mkfs` gets.
     pub device: PathBuf,
-    /// What `mount` gets.
+    /// The source that `mount` gets.
     pub source: PathBuf,
     /// Bytes of the device.
     pub size: u64,
     /// Counts the time that encryption takes.
     pub timer: CryptoTimer,
-    /// What the engine encrypts by, where it does.
+    /// The engine's backend, if the engine encrypts.
     pub backend: Option<EngineBackend>,
     /// In the order in which they were made.
     layers: Vec<Layer>,
@@ -129,9 +129,9 @@ pub(super) struct Attached {
     permanent: bool,
 }
 
-/// One part of a road.
+/// One layer of a stack.
 enum Layer {
-    /// The engine's server, which is [`Attached::timer`]: it outlives the road.
+    /// The engine's server, which is [`Attached::timer`]: it outlives the stack.
     Engine,
     /// A loop device, which goes with its last user.
     Loop(LoopDevice),
@@ -140,11 +140,10 @@ enum Layer {
 }
 
 impl Attached {
-    /// Builds a road over `image`, with `engine` where that is there from an
-    /// earlier one.
+    /// Sets up a stack over `image`, with `engine` if an earlier stack has left one.
     ///
     /// # Errors
-    /// [`FileSystemError`]; nothing of it stays.
+    /// [`FileSystemError`]. No layer of the stack stays.
     pub(super) fn new(
         wanted: Wanted<'_>,
         image: &Image,
@@ -219,8 +218,8 @@ impl Attached {
             let undone = match layer {
                 Layer::Loop(device) => detached(device),
                 Layer::Mapped(device) => unmapped(device),
-                // What the loop device has written without a cache is there; what
-                // others have read through one is not to be read again.
+                // The loop device writes without a cache, so its data have arrived. Data that
+                // others have cached by reading must not be read from that cache again.
                 Layer::Engine => forget(&self.served),
             };
             outcome = outcome.and(undone);
@@ -251,7 +250,7 @@ impl Attached {
         Ok(())
     }
 
-    /// Puts dm-crypt on it, and dm-integrity below that where its sectors have tags.
+    /// Adds dm-crypt, and dm-integrity below it if its sectors have tags.
     fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
         let mut size = wanted.job.size;
         if wanted.subject.has_tags() {
@@ -281,11 +280,11 @@ impl Attached {
     }
 }
 
-/// The engine's server over an image. It keeps nothing of what it has read or
-/// written, so it serves all roads of its system.
+/// The engine's server over an image. It keeps no data that it has read or written, so it serves
+/// all stacks of its system.
 pub(super) struct Engine {
     client: EngineClient,
-    /// Where its file is mounted.
+    /// The directory at which its file is mounted.
     directory: PathBuf,
     over: bool,
 }
@@ -347,7 +346,7 @@ impl Drop for Attached {
     }
 }
 
-/// What cryptoloop calls a cipher; nothing where it has no such IVs.
+/// The name of a cipher in cryptoloop; `None` if cryptoloop has no such mode or IVs.
 fn cryptoloop_cipher(notation: &str) -> Option<&str> {
     let cipher = notation.strip_suffix("-plain")?;
     (cipher.ends_with("-cbc") || cipher.ends_with("-ecb")).then_some(cipher)
@@ -386,11 +385,12 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
 
 /// Counts the time that encryption takes.
 pub(super) enum CryptoTimer {
-    /// Nobody does.
+    /// The time is not counted.
     None,
-    /// The lab kernel, in a file, in so many ticks a second.
+    /// The lab kernel counts it in a file, in ticks; the second value is the number of ticks per
+    /// second.
     Kernel(PathBuf, f64),
-    /// The engine's server.
+    /// The engine's server counts it.
     Engine(Box<Engine>),
 }
 
@@ -403,7 +403,8 @@ impl CryptoTimer {
         }
     }
 
-    /// Readings of now. Only a server has CPU time that nobody else counts.
+    /// The current readings. Only a server's readings include CPU time, which no other counter
+    /// covers.
     pub(super) fn read(&mut self) -> EngineTimes {
         match self {
             Self::None => EngineTimes::default(),

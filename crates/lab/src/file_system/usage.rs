@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// `PF_KTHREAD` of the kernel's include/linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// What the one processor of the lab kernel has done, nanoseconds by kind.
+/// The file with the time of the lab kernel's only processor, nanoseconds by kind.
 const LAB_CPU: &str = "/sys/kernel/cryptmark/cpu";
 
 /// Readings of all counters at a moment; seconds.
@@ -26,10 +26,10 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// Reads them, of this process and the children that it has waited for, of
-    /// the engine's server, of the kernel's threads, of the crypto timer and of the
-    /// block device that the file system is on. What takes longest to read comes
-    /// first, so that it is no part of what follows.
+    /// Reads the counters of this process, of the children that it has waited for, of the engine's
+    /// server and of the kernel's threads. It also reads the crypto timer and the file system's
+    /// block device. The slowest readings come first, so that their time is not part of the
+    /// measurement.
     pub(super) fn before(crypto: &mut CryptoTimer, device: &Path) -> Self {
         let moved = moved(device);
         let workers = threads_outside();
@@ -39,7 +39,7 @@ impl Usage {
         Self::of(own, busy, engine, workers, moved)
     }
 
-    /// Reads them in the opposite order.
+    /// Reads all counters in the opposite order.
     pub(super) fn after(crypto: &mut CryptoTimer, device: &Path) -> Self {
         let own = CpuTimes::precise();
         let busy = lab_busy();
@@ -61,7 +61,8 @@ impl Usage {
         Self {
             user,
             sys,
-            // What the lab's processor did for nobody who is known was the kernel's own.
+            // Busy time of the lab's processor that belongs to no known process was spent by the
+            // kernel's own threads.
             workers: match busy {
                 Some(busy) => known.map(|known| busy - known),
                 None => workers,
@@ -72,7 +73,7 @@ impl Usage {
         }
     }
 
-    /// What was added since `earlier`.
+    /// The difference between these readings and `earlier` ones.
     pub(super) fn since(self, earlier: Self) -> Self {
         let since = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
         Self {
@@ -88,8 +89,8 @@ impl Usage {
     }
 }
 
-/// What a block device has moved since it is there, by Documentation/block/stat.rst;
-/// its sectors have 512 bytes.
+/// The bytes and requests that a block device has moved since it was created. Its counters are in
+/// sectors of 512 bytes (Documentation/block/stat.rst).
 fn moved(device: &Path) -> Option<Moved> {
     let name = device.file_name()?;
     let text = fs::read_to_string(Path::new("/sys/class/block").join(name).join("stat")).ok()?;
@@ -105,7 +106,7 @@ fn moved(device: &Path) -> Option<Moved> {
     })
 }
 
-/// Whether user and system time are told apart without ticks.
+/// Whether user and system time are counted separately and without ticks.
 pub(super) fn is_exact() -> bool {
     lab_busy().is_some()
 }
@@ -128,7 +129,8 @@ pub(super) fn counter(text: &str, name: &str) -> Option<u64> {
     number.trim().parse().ok()
 }
 
-/// Time of the kernel's threads where it is no lab kernel, which says it itself.
+/// CPU time of the kernel's threads, outside the lab kernel. The lab kernel reports that time
+/// itself.
 fn threads_outside() -> Option<f64> {
     match is_exact() {
         true => None,
@@ -136,9 +138,8 @@ fn threads_outside() -> Option<f64> {
     }
 }
 
-/// Time that the kernel's own threads have run, by the scheduler's counters in
-/// nanoseconds; nothing where it has none. What a thread did that has ended
-/// meanwhile is lost.
+/// CPU time of the kernel's own threads, from the scheduler's counters in nanoseconds; `None` if
+/// there are none. The time of threads that have ended in the meantime is lost.
 fn kernel_threads() -> Option<f64> {
     let mut sum = None;
     for entry in fs::read_dir("/proc").ok()?.flatten() {

@@ -1,11 +1,11 @@
-//! What `cryptsetup benchmark` prints: `aes-xts  256b  3869.1 MiB/s  3845.0 MiB/s`.
+//! Reads the output of `cryptsetup benchmark`: `aes-xts  256b  3869.1 MiB/s  3845.0 MiB/s`.
 
 use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
 
 const TOOL: &str = "cryptsetup benchmark";
 
-/// Bytes of its requests, unless it is told otherwise.
+/// Bytes of its requests, unless an option sets another size.
 const REQUEST: u64 = 64 << 10;
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {

@@ -1,4 +1,4 @@
-//! What CrystalDiskMark and KDiskMark copy and save as text:
+//! Reads the text that CrystalDiskMark and KDiskMark copy and save:
 //! `SEQ    1MiB (Q=  8, T= 1):   562.430 MB/s [    536.4 IOPS] < 14895.06 us>`.
 
 use super::{ImportError, Measurement, Results, Work, device};
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
             started = when(date.trim());
         } else if line.contains("(Q=") || is_row(line) {
             let measured = row(line, op, unit).ok_or(ImportError::Line { number })?;
-            // What was not measured stands there as zero.
+            // Tests that were not measured are listed with zero.
             measurements.extend((measured.mb_s > 0.0).then_some(measured));
         }
     }
@@ -54,7 +54,7 @@ fn version(text: &str, name: &str) -> Option<String> {
     (!digits.is_empty()).then(|| digits.to_owned())
 }
 
-/// `2021/05/09 12:00:00`, `2021-05-09 12:00:00`, of whatever clock hung there.
+/// The time in `2021/05/09 12:00:00` or `2021-05-09 12:00:00`. Its time zone is unknown.
 fn when(date: &str) -> Option<String> {
     let date: jiff::civil::DateTime = date.replace('/', "-").parse().ok()?;
     Some(format!("{date}Z"))

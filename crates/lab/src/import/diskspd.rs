@@ -1,5 +1,5 @@
-//! What DiskSpd writes with `-Rxml`: what was asked for in `Profile`, and a `TimeSpan` of results
-//! for each of its time spans.
+//! Reads the XML that DiskSpd writes with `-Rxml`. `Profile` holds the requested settings, and a
+//! `TimeSpan` holds the results of each time span.
 
 use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
@@ -63,7 +63,7 @@ struct Moved {
     requests: u64,
 }
 
-/// What a time span has moved, reads and writes of each of its targets.
+/// The measurements of a time span: reads and writes of each of its targets.
 fn measured(asked: Node<'_, '_>, span: Node<'_, '_>) -> Vec<Measurement> {
     let Some(seconds) = value(span, "TestTimeSeconds") else {
         return Vec::new();
@@ -159,7 +159,7 @@ fn work(span: Node<'_, '_>, target: Node<'_, '_>, op: &'static str) -> Option<Wo
     })
 }
 
-/// What `-L` adds: a bucket for each percentile, in milliseconds.
+/// The latencies that `-L` adds, with a bucket for each percentile, in milliseconds.
 fn latency(span: Node<'_, '_>, op: &str) -> Latency {
     let name = match op {
         "read" => "ReadMilliseconds",

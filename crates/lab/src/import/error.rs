@@ -23,7 +23,7 @@ pub enum ImportError {
         crate::record::SCHEMA
     )]
     Schema {
-        /// What it says.
+        /// The schema that the file states.
         found: String,
     },
     /// A line with a result that cannot be read.
@@ -55,7 +55,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unknown => {

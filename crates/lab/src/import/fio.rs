@@ -1,4 +1,4 @@
-//! What `fio --output-format=json` writes, from version 3 on.
+//! Reads the output of `fio --output-format=json`, from version 3 on.
 
 use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
@@ -20,10 +20,10 @@ pub(super) struct Output {
     jobs: Vec<Job>,
 }
 
-/// What fio calls the sum of all machines.
+/// Fio's name for the sum over all machines.
 const ALL: &str = "All clients";
 
-/// Engines that have one request in flight, whatever the depth is said to be.
+/// Engines that keep one request in flight, whatever queue depth the job states.
 const ONE_AT_A_TIME: [&str; 7] = [
     "sync",
     "psync",
@@ -137,7 +137,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
 }
 
 impl Job {
-    /// Where it worked, as far as its options say it.
+    /// The file or directory that the job worked on, if its options state it.
     fn file(&self) -> &str {
         let place = ["filename", "directory"].iter();
         place
@@ -216,7 +216,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
 }
 
 impl Measurement {
-    /// Adds what another process of the same job did meanwhile.
+    /// Adds the concurrent work of another process of the same job.
     fn beside(&mut self, other: Self) {
         self.seconds = self.seconds.max(other.seconds);
         self.bytes = self.bytes.saturating_add(other.bytes);
@@ -230,8 +230,7 @@ impl Measurement {
     }
 }
 
-/// From submission to completion where fio was asked for that, or else from the
-/// end of submission on.
+/// From submission to completion if fio recorded that, or else from the end of submission on.
 fn latency(direction: &Direction) -> Latency {
     let Direction {
         lat_ns, clat_ns, ..

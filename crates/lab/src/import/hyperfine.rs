@@ -1,4 +1,4 @@
-//! What `hyperfine --export-json` writes.
+//! Reads the file that `hyperfine --export-json` writes.
 
 use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
@@ -18,10 +18,10 @@ struct Command {
     /// Seconds of every run.
     #[serde(default)]
     times: Vec<f64>,
-    /// What every run ended with; nothing of one that was killed.
+    /// The exit code of every run; `None` for a run that was killed.
     #[serde(default)]
     exit_codes: Vec<Option<i64>>,
-    /// What the command was measured with, by name.
+    /// The parameters with which the command was measured, by name.
     #[serde(default)]
     parameters: BTreeMap<String, String>,
     /// Means, seconds.

@@ -1,8 +1,8 @@
-//! Results of other programs as runs to compare with: fio, hyperfine,
-//! CrystalDiskMark, KDiskMark, DiskSpd and `cryptsetup benchmark`; and runs of this
-//! program that were measured elsewhere.
+//! Imports results of other programs as runs to compare with, and runs of this program that were
+//! measured elsewhere. The other programs are fio, hyperfine, CrystalDiskMark, KDiskMark, DiskSpd
+//! and `cryptsetup benchmark`.
 //!
-//! What such a file does not say stays unknown: above all the machine.
+//! Facts that such a file does not state stay unknown, above all the machine.
 
 mod cryptsetup;
 mod diskmark;
@@ -21,30 +21,30 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 
-/// What a file holds.
+/// The content of a file.
 #[derive(Debug)]
 pub enum Imported {
     /// Runs of this program.
     Runs(Vec<Run>),
-    /// What another program has measured.
+    /// Results that another program has measured.
     Results(Results),
 }
 
-/// What another program has measured, as its file says.
+/// Results that another program has measured, as its file states them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Results {
     /// The program, as the plan of the run: `fio`, `crystaldiskmark`, …
     pub tool: &'static str,
-    /// Its version, where the file says it.
+    /// The program's version, if the file states it.
     pub version: Option<String>,
-    /// When it was run, RFC 3339, where the file says it.
+    /// The start of the run, RFC 3339, if the file states it.
     pub started: Option<String>,
-    /// What the file has beside measurements that are taken over.
+    /// The parts of the file that are not imported.
     pub left_out: Vec<&'static str>,
     measurements: Vec<Measurement>,
 }
 
-/// What was done.
+/// The measured work.
 #[derive(Clone, Debug, PartialEq)]
 struct Work {
     tier: Tier,
@@ -62,7 +62,7 @@ struct Work {
 // differ from itself.
 impl Eq for Work {}
 
-/// What is hashed is enough to tell the jobs of a file apart.
+/// Hashes only enough fields to tell the jobs of a file apart.
 impl Hash for Work {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.tier, &self.cipher, self.key_bits).hash(state);
@@ -71,11 +71,11 @@ impl Hash for Work {
     }
 }
 
-/// One repetition of it, or what a program makes of several.
+/// One repetition of the work, or another program's summary of several repetitions.
 #[derive(Clone, Debug, PartialEq)]
 struct Measurement {
     work: Work,
-    /// 0 where only rates are known.
+    /// Duration, seconds; 0 if only rates are known.
     seconds: f64,
     bytes: u64,
     requests: u64,
@@ -86,10 +86,10 @@ struct Measurement {
     sys: Option<f64>,
 }
 
-/// Reads a file, whatever of these it is.
+/// Reads a file of any supported format.
 ///
 /// # Errors
-/// [`ImportError`] says what is wrong with it, and where.
+/// [`ImportError`] names the fault and its position.
 pub fn read(text: &str) -> Result<Imported, ImportError> {
     if text
         .chars()
@@ -112,7 +112,7 @@ pub fn read(text: &str) -> Result<Imported, ImportError> {
     Ok(Imported::Results(results))
 }
 
-/// Where JSON begins; fio has remarks before it.
+/// The text from the beginning of the JSON on. Fio writes remarks before it.
 fn json(text: &str) -> Option<&str> {
     let list = text.trim_start().strip_prefix('[');
     if list.is_some_and(|list| list.trim_start().starts_with('{')) {
@@ -153,8 +153,8 @@ fn value(text: &str) -> Result<Value, ImportError> {
     }
 }
 
-/// Whether any text in it would change the terminal that it is printed to; `breaks` of lines
-/// are no such.
+/// Whether any text in `value` contains characters that would control the terminal that it is
+/// printed to. The characters in `breaks`, for line breaks, are allowed.
 fn has_control(value: &Value, breaks: &str) -> bool {
     let steers = |c: char| c.is_control() && !breaks.contains(c);
     match value {
@@ -199,11 +199,11 @@ fn from_json(text: &str) -> Result<Imported, ImportError> {
     Err(ImportError::Unknown)
 }
 
-/// One run of the results of one program; what several of them have in common
-/// are repetitions. `system` is the contract's word for what was measured.
+/// Makes one run of the results of one program. Common cells of several results become repetitions.
+/// `system` is the contract's word for the measured system.
 ///
 /// # Errors
-/// [`ImportError::Mixed`] where the programs differ.
+/// [`ImportError::Mixed`] if the programs differ.
 pub fn run(
     id: String,
     system: &str,
@@ -324,7 +324,7 @@ fn times(mut seconds: Vec<f64>) -> Latency {
     }
 }
 
-/// Where the bytes lived, as far as a result says it.
+/// The device of a result, as far as the result states it.
 fn device(cache: &str, engine: &str) -> Device {
     let unknown = || "unknown".to_owned();
     Device {
@@ -336,8 +336,8 @@ fn device(cache: &str, engine: &str) -> Device {
     }
 }
 
-/// Bytes a second in a unit of 10⁶, and requests a second; `None` where the
-/// numbers make no rate.
+/// Bytes a second in a unit of 10⁶, and requests a second; `None` if the numbers do not give a
+/// rate.
 fn rates(bytes: u64, requests: u64, seconds: f64) -> Option<(f64, f64)> {
     let usable = seconds.is_finite() && seconds > 0.0;
     usable.then(|| (bytes as f64 / 1e6 / seconds, requests as f64 / seconds))

@@ -21,7 +21,7 @@ const DEBIAN: &[&str] = &[
     "unstable",
 ];
 
-/// Where suites are kept that the mirrors have let go.
+/// The archive of suites that the mirrors have dropped.
 const OLD_SUITES: &str = "http://archive.debian.org/debian";
 
 /// Sources for a private apt: files by name, with their content.
@@ -30,8 +30,8 @@ pub(super) struct Sources {
     pub(super) files: Vec<(&'static str, String)>,
 }
 
-/// What the system has, with the suites replaced: signatures are checked by the
-/// same keys. Nothing where no archive is one of Debian's.
+/// The system's package sources, with the suites replaced. The same keys check their signatures.
+/// `None` if none of the archives is Debian's.
 pub(super) fn of_the_system(etc: &Path) -> Option<Sources> {
     let mut paths = vec![etc.join("sources.list")];
     if let Ok(entries) = fs::read_dir(etc.join("sources.list.d")) {

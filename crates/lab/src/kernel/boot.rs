@@ -1,8 +1,8 @@
-//! Boots the kernel, has it run one command, and ends it whatever happens.
+//! Boots the kernel, has it run one command, and ends it in every case.
 //!
-//! No file is made for it: its memory has no name, its first process reads a
-//! script from a descriptor, and the command writes to descriptors of the
-//! caller's. What the kernel itself says comes apart, and is kept for errors.
+//! No named file is made for it. Its memory has no name, its first process reads a script from a
+//! descriptor, and the command writes to descriptors of the caller. The kernel's own messages
+//! arrive separately and are kept for errors.
 
 use super::KernelError;
 use super::script::{EXIT, FAILED, STARTED, script};
@@ -30,7 +30,7 @@ const TICK: Timespec = Timespec {
 /// The kernel's disks are numbered with one digit or letter.
 const DISKS: usize = 16;
 
-/// Lines of the kernel that are remembered, and told.
+/// Number of the kernel's lines that are kept, and of those that an error quotes.
 const REMEMBERED: usize = 64;
 const TOLD: usize = 3;
 
@@ -38,7 +38,7 @@ const TOLD: usize = 3;
 const MOST_LINE: usize = 500;
 const MOST_STATUS: usize = 4096;
 
-/// Descriptors that the kernel is told of; the disks follow.
+/// Descriptors that the kernel gets; the disks follow.
 const SCRIPT: i32 = 3;
 const OUTPUT: i32 = 4;
 const ERRORS: i32 = 5;
@@ -50,41 +50,40 @@ const FIRST_DISK: i32 = 7;
 pub struct Disk {
     /// The file or device.
     pub path: PathBuf,
-    /// Whether nobody may write to it.
+    /// Whether the disk is read-only.
     pub read_only: bool,
 }
 
 /// A command, and the machine that it runs in.
 ///
-/// It sees the files of this system as the user who calls sees them, and is root
-/// among them. What it writes is forgotten, but below [`writable`](Self::writable)
-/// and on the disks. A file of the system that changes meanwhile may be seen as
-/// it was.
+/// The command sees the files of this system as the calling user sees them, and is root among them.
+/// Its writes are discarded, except those below [`writable`](Self::writable) and on the disks. If a
+/// file of the system changes during the run, the command may still see its old content.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The program and its arguments.
     pub command: Vec<OsString>,
-    /// Where it begins: an absolute path.
+    /// The initial directory, an absolute path.
     pub directory: PathBuf,
-    /// What it has as its environment; variables that no shell could name are
-    /// left out, and folders of system programs are appended to `PATH`.
+    /// The command's environment. Variables with names that a shell cannot use are left out, and
+    /// folders of system programs are appended to `PATH`.
     pub environment: Vec<(OsString, OsString)>,
-    /// Directories of this system, as absolute paths, in which it may write.
+    /// Directories of this system, as absolute paths, in which the command may write.
     pub writable: Vec<PathBuf>,
-    /// Its disks.
+    /// The disks of the machine.
     pub disks: Vec<Disk>,
-    /// Its memory, where all lies that it writes elsewhere.
+    /// The machine's memory, MiB. It also holds all files that the command writes elsewhere.
     pub memory_mib: u32,
-    /// How long it may take, booting included.
+    /// Maximum duration, including booting.
     pub patience: Option<Duration>,
 }
 
 impl Job {
-    /// A command with the environment and the directory of this process, no disk,
-    /// nothing writable, 512 MiB of memory, and all the time that it wants.
+    /// A command with the environment and the directory of this process, no disk, nothing writable,
+    /// 512 MiB of memory, and no time limit.
     ///
     /// # Errors
-    /// [`KernelError::Io`] where the directory is gone.
+    /// [`KernelError::Io`] if the directory is gone.
     pub fn new(command: Vec<OsString>) -> Result<Self, KernelError> {
         let directory = std::env::current_dir().map_err(|source| KernelError::Io {
             path: PathBuf::from("."),
@@ -102,8 +101,8 @@ impl Job {
     }
 }
 
-/// Where the command's standard output and standard error go. The whole machine
-/// waits for one that does not take what is written.
+/// The targets of the command's standard output and standard error. The whole machine blocks while
+/// one of them does not accept data.
 #[derive(Debug)]
 pub struct Outputs {
     /// Its standard output.
@@ -113,10 +112,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Those of this process.
+    /// The outputs of this process.
     ///
     /// # Errors
-    /// [`KernelError::Start`] where they cannot be had twice.
+    /// [`KernelError::Start`] if they cannot be duplicated.
     pub fn own() -> Result<Self, KernelError> {
         let start = |source| KernelError::Start { source };
         Ok(Self {
@@ -183,7 +182,7 @@ pub(super) fn run(
     let mut heard = Heard::default();
     let outcome = listen(job, &mut heard, [console, status], begin, stop);
     if outcome.is_err() {
-        // It may have ended by itself. What it has started ends with it.
+        // The machine may have ended by itself. The processes that it has started end with it.
         let _ = machine.kill();
     }
     let ended = machine
@@ -283,7 +282,7 @@ fn script_file(job: &Job) -> Result<File, KernelError> {
     written().map_err(|source| KernelError::Start { source })
 }
 
-/// What the kernel and the script have said.
+/// The messages of the kernel and of the script.
 #[derive(Default)]
 struct Heard {
     console: VecDeque<String>,
@@ -291,8 +290,8 @@ struct Heard {
     status: Vec<u8>,
 }
 
-/// Hears the kernel to its end, which all of its processes have reached when
-/// nobody holds the other ends of the pipes.
+/// Reads both pipes to their end. At that point no process of the kernel holds the other ends, so
+/// all of its processes have ended.
 fn listen(
     job: &Job,
     heard: &mut Heard,
@@ -354,7 +353,7 @@ fn listen(
 impl Heard {
     fn hear(&mut self, is_status: bool, bytes: &[u8]) {
         if is_status {
-            // Whoever is root inside can write to it, too.
+            // The root user inside the machine can write to it, too.
             let room = MOST_STATUS.saturating_sub(self.status.len());
             let (kept, _) = bytes.split_at(bytes.len().min(room));
             self.status.extend_from_slice(kept);

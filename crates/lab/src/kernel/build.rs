@@ -26,7 +26,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// Lines that make prints for this configuration, for the progress.
 const COMPILED: u64 = 1150;
 
-/// What building needs beside apt, tar and a shell.
+/// The programs that building needs in addition to apt, tar and a shell.
 const TOOLS: &[Tool] = &[
     Tool {
         program: "dpkg-deb",
@@ -70,7 +70,8 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// What nobody needs of the sources: most of them.
+/// The parts of the sources that the build does not need, which are most of
+/// them.
 const LEFT_OUT: &[&str] = &[
     "*/arch/alpha",
     "*/arch/arc",
@@ -105,16 +106,16 @@ const LEFT_OUT: &[&str] = &[
     "*/tools/testing",
 ];
 
-/// What building is at.
+/// The current step of the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Another process builds it.
     Waiting,
-    /// The lists of the archives, which says where the source is.
+    /// The lists of the archives, which locate the source package.
     Lists,
     /// The source package, 120 MB.
     Download,
-    /// What is needed of it.
+    /// The needed parts of the source package are unpacked.
     Unpack,
     /// The patches.
     Patch,
@@ -141,16 +142,16 @@ impl std::fmt::Display for Step {
 /// How far building is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// What it is at.
+    /// The current step.
     pub step: Step,
-    /// How much of it is done, of [`total`](Self::total).
+    /// Amount of the step that is done, of [`total`](Self::total).
     pub done: u64,
-    /// About how much there is to do; 0 where that is not known.
+    /// Approximate total amount; 0 if it is unknown.
     pub total: u64,
 }
 
-/// Where kernels are kept: `$XDG_CACHE_HOME/cryptmark/lab-kernel`, or the same
-/// below `~/.cache`.
+/// The standard directory of built kernels:
+/// `$XDG_CACHE_HOME/cryptmark/lab-kernel`, or the same below `~/.cache`.
 ///
 /// # Errors
 /// [`KernelError::NoCache`].
@@ -161,8 +162,8 @@ pub fn standard_cache() -> Result<PathBuf, KernelError> {
     Ok(base.cache_dir().join("cryptmark/lab-kernel"))
 }
 
-/// The kernel of this version of the program, where `cache` has it: that of the
-/// compiler that is there, or any where there is none.
+/// The kernel of this version of the program, if `cache` has it. With an
+/// installed compiler, it must be that compiler's; otherwise any will do.
 pub(super) fn find(cache: &Path) -> Option<PathBuf> {
     let sources = sources_key();
     let name = match compiler_key() {
@@ -181,7 +182,7 @@ fn kernels(cache: &Path) -> impl Iterator<Item = String> {
         .filter(|name| name.contains("-gcc-"))
 }
 
-/// Builds it where `cache` has none; some minutes of work.
+/// Builds the kernel if `cache` has none, which takes some minutes.
 pub(super) fn build(
     cache: &Path,
     stop: &AtomicBool,
@@ -196,7 +197,7 @@ pub(super) fn build(
     let sources = sources()?;
     create(cache)?;
     let _lock = lock(cache, stop, told)?;
-    // It may have been built meanwhile.
+    // Another process may have built it while this one waited.
     if let Some(kernel) = find(cache) {
         return Ok(kernel);
     }
@@ -235,7 +236,7 @@ fn sources() -> Result<Sources, KernelError> {
     }
 }
 
-/// Waits until nobody else builds.
+/// Waits until no other process builds.
 fn lock(
     cache: &Path,
     stop: &AtomicBool,
@@ -288,7 +289,7 @@ fn make(work: &mut Work<'_>, folder: &Path, sources: &Sources) -> Result<(), Ker
     work.run(command)
 }
 
-/// A make of the kernel's, which says nothing of who built it, and when.
+/// A `make` of the kernel that records neither the builder nor the build time.
 fn kernel_make(work: &Work<'_>, tree: &Path) -> Command {
     let mut command = work.command("make");
     command
@@ -463,7 +464,7 @@ fn keep(cache: &Path, folder: &Path, name: &str) -> Result<(), KernelError> {
     let synced = File::open(&kernel).and_then(|file| file.sync_all());
     synced.map_err(|source| at(&kernel, source))?;
     let place = cache.join(name);
-    // What is there has no kernel, or it would have been found.
+    // An existing folder does not hold a kernel, or it would have been found.
     remove(&place)?;
     fs::rename(&whole, &place).map_err(|source| at(&place, source))
 }
@@ -477,7 +478,7 @@ fn forget(cache: &Path, name: &str) {
     let mut others: Vec<String> = kernels(cache).filter(|other| other != name).collect();
     others.sort_by_key(age);
     for old in others.iter().rev().skip(KEPT - 1) {
-        // One that stays is in nobody's way.
+        // A folder that cannot be removed does no harm.
         let _ = fs::remove_dir_all(cache.join(old));
     }
 }
@@ -497,8 +498,8 @@ fn write(path: &Path, text: &str) -> Result<(), KernelError> {
     fs::write(path, text).map_err(|source| at(path, source))
 }
 
-/// Removes a folder with all that is in it; something may still be at work in it
-/// for a moment where a build was killed.
+/// Removes a folder with all its content. If a build was killed, a process may
+/// still be at work in it for a moment.
 fn remove(folder: &Path) -> Result<(), KernelError> {
     for _ in 0..50 {
         match fs::remove_dir_all(folder) {

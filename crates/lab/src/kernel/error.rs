@@ -1,4 +1,5 @@
-//! [`KernelError`]: why there is no lab kernel, or why it did not do its work.
+//! [`KernelError`]: the reasons why the lab kernel is missing or did not do its
+//! work.
 
 use super::build::Step;
 use std::io;
@@ -28,19 +29,19 @@ pub enum KernelError {
         /// Why not.
         source: etcetera::HomeDirError,
     },
-    /// There is no apt that knows an archive of Debian.
+    /// The system has no apt that knows an archive of Debian.
     #[error("this system's apt has no archive of Debian, which provides the kernel's source")]
     NotDebian,
     /// Programs are missing.
     #[error("building the lab kernel needs {}", programs(.tools))]
     MissingTools {
-        /// What is missing, and what brings it.
+        /// The missing programs, and the packages that provide them.
         tools: Vec<Tool>,
     },
     /// No archive could be reached.
     #[error("cannot reach an archive of Debian: {said}")]
     Offline {
-        /// apt's last word.
+        /// The last line that apt wrote.
         said: String,
     },
     /// A step of building failed.
@@ -93,9 +94,9 @@ pub enum KernelError {
     /// Something of the machine could not be set up.
     #[error("the lab kernel could not {what}: {said}")]
     SetUp {
-        /// What was tried.
+        /// The step that was tried.
         what: String,
-        /// The last words of the kernel and of the program that tried.
+        /// The last messages of the kernel and of the program that tried.
         said: String,
     },
     /// The kernel ended without saying how the command did.
@@ -103,7 +104,7 @@ pub enum KernelError {
     Crashed {
         /// Whether the command had begun.
         started: bool,
-        /// The kernel's last words.
+        /// The kernel's last messages.
         said: String,
     },
     /// It took longer than it may.
@@ -113,7 +114,7 @@ pub enum KernelError {
         seconds: u64,
         /// Whether the command had begun.
         started: bool,
-        /// The kernel's last words.
+        /// The kernel's last messages.
         said: String,
     },
     /// The user asked to stop.
@@ -134,7 +135,7 @@ fn at(started: bool) -> &'static str {
 }
 
 impl KernelError {
-    /// What the user can do, as one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Machine => {

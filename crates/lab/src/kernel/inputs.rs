@@ -1,10 +1,10 @@
-//! What the kernel is made of, and the name in the cache that follows from it.
+//! The inputs of the kernel's build, and the name in the cache that is derived from them.
 
 use sha2::{Digest, Sha256};
 use std::process::Stdio;
 
-/// The source package, and the suite of Debian that has it. The suite is closed:
-/// this version stays in it, here and in the archive of old suites.
+/// The source package, and the suite of Debian that has it. The suite is closed, so this version
+/// stays in it, here and in the archive of old suites.
 pub(super) const PACKAGE: &str = "linux-source-5.10";
 pub(super) const VERSION: &str = "5.10.223-1";
 pub(super) const SUITE: &str = "bullseye";
@@ -63,7 +63,7 @@ pub(super) fn sources_key() -> String {
         .collect()
 }
 
-/// The part that the compiler gives, as `gcc-12.2.0`; nothing where there is none.
+/// The compiler's part of the name, as `gcc-12.2.0`; `None` if there is no compiler.
 pub(super) fn compiler_key() -> Option<String> {
     let output = block::program::command("gcc")
         .args(["-dumpfullversion"])

@@ -28,21 +28,21 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The one that the user's cache has.
+    /// The kernel in the user's cache.
     ///
     /// # Errors
-    /// [`KernelError::Absent`] where it was not built, [`KernelError::NoCache`].
+    /// [`KernelError::Absent`] if it was not built, [`KernelError::NoCache`].
     pub fn find() -> Result<Self, KernelError> {
         let kernel = build::find(&standard_cache()?).ok_or(KernelError::Absent)?;
         Ok(Self { kernel })
     }
 
-    /// Builds it in `cache`, unless that has it: some minutes of all cores,
-    /// 750 MB of disk for as long, 130 MB from Debian's archive. One process
-    /// builds at a time; who sets `stop` ends it.
+    /// Builds the kernel in `cache`, unless that has it. A build takes some minutes of all cores,
+    /// 750 MB of disk during that time, and 130 MB from Debian's archive. One process builds at a
+    /// time. Setting `stop` ends the build.
     ///
     /// # Errors
-    /// All but those of running.
+    /// All errors except those of running.
     pub fn build(
         cache: &Path,
         stop: &AtomicBool,
@@ -57,16 +57,16 @@ impl Lab {
         &self.kernel
     }
 
-    /// Boots it, runs a job, and waits for its end, or until `stop` is set: the
-    /// exit code of the command, 128 and the signal where that killed it.
+    /// Boots the kernel, runs a job, and waits for its end, or until `stop` is set. Returns the
+    /// exit code of the command, or 128 plus the signal that killed it.
     ///
-    /// Nothing of it is left when this returns, and nothing is left a moment after
-    /// the calling thread has died.
+    /// When this returns, nothing of the machine is left. If the calling thread dies, nothing is
+    /// left a moment later.
     ///
     /// # Errors
-    /// Where there is no exit code of the command: [`KernelError::Crashed`],
-    /// [`KernelError::TimedOut`], [`KernelError::SetUp`],
-    /// [`KernelError::Interrupted`], or that it could not be started.
+    /// If the command has no exit code: [`KernelError::Crashed`], [`KernelError::TimedOut`],
+    /// [`KernelError::SetUp`], [`KernelError::Interrupted`], or an error that the machine could not
+    /// be started.
     pub fn run(&self, job: &Job, outputs: Outputs, stop: &AtomicBool) -> Result<u8, KernelError> {
         boot::run(&self.kernel, job, outputs, stop)
     }

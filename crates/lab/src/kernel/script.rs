@@ -1,17 +1,18 @@
-//! What the machine's first process does: a shell script, which comes in through
-//! a descriptor.
+//! The shell script of the machine's first process, which receives it through a
+//! descriptor.
 
 use super::boot::Job;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What the status says when the command begins, and what before it failed.
+/// The status messages for the start of the command, for a step before it that
+/// failed, and for the exit code.
 pub(super) const STARTED: &str = "started";
 pub(super) const FAILED: &str = "failed ";
 pub(super) const EXIT: &str = "exit ";
 
-/// An overlay over the host's root takes all that is written; it lies in memory.
-/// The nodes of the device mapper are made by its library, not by udev.
+/// The prologue puts an overlay in memory over the host's root, which takes all
+/// writes. The nodes of the device mapper are made by its library, not by udev.
 const PROLOGUE: &str = "\
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 exec </dev/null >/dev/lab/output 2>/dev/lab/errors 9>/dev/lab/status
@@ -65,7 +66,7 @@ pub(super) fn script(job: &Job) -> Vec<u8> {
     text.extend_from_slice(b"cd ");
     text.extend_from_slice(&quoted(job.directory.as_os_str()));
     text.extend_from_slice(b" || fail 'enter the directory'\n");
-    // A program is meant, also where the shell has a word of its own.
+    // The word means a program, even if the shell has a builtin of that name.
     text.extend_from_slice(format!("echo {STARTED} >&9\n( exec 9>&- ; exec").as_bytes());
     for word in &job.command {
         text.push(b' ');
@@ -88,7 +89,8 @@ fn quoted(word: &OsStr) -> Vec<u8> {
     text
 }
 
-/// What a shell can export; PWD is its own.
+/// Whether a shell can export the variable. A shell sets variables such as PWD
+/// itself.
 fn is_name(name: &OsStr) -> bool {
     let bytes = name.as_bytes();
     let first = bytes

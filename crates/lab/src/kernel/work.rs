@@ -32,7 +32,7 @@ const ENVIRONMENT: &[&str] = &[
 ];
 
 pub(super) struct Work<'a> {
-    /// Where programs run, unless told otherwise.
+    /// The folder in which programs run, unless another one is given.
     folder: PathBuf,
     log: File,
     log_path: PathBuf,
@@ -103,15 +103,16 @@ impl<'a> Work<'a> {
         self.run_with(command, b"")
     }
 
-    /// Runs it to its end, with `input`; what it says is in the log, and counts
-    /// as progress where it compiles.
+    /// Runs the program to its end, with `input`. Its output goes to the log,
+    /// and counts as progress during compilation.
     pub(super) fn run_with(
         &mut self,
         mut command: Command,
         input: &[u8],
     ) -> Result<(), KernelError> {
         let start = |source| KernelError::Start { source };
-        // What outlives this program ends at its next word, which nobody reads.
+        // A process that outlives this program ends when it next writes,
+        // because the pipe then has no reader.
         let (reader, writer) = io::pipe().map_err(start)?;
         command
             .stdin(Stdio::piped())

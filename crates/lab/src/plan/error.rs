@@ -1,4 +1,4 @@
-//! What is wrong with a plan, and what to do about it.
+//! The reasons why a plan is invalid, with their remedies.
 
 use crate::file_system::OperationError;
 use crate::published::repeats::RepeatsError;
@@ -10,13 +10,13 @@ use bytesize::ByteSize;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What is wrong with a plan.
+/// The reason why a plan is invalid.
 #[derive(Debug, Error)]
 pub enum PlanError {
     /// No shipped plan has this name and no file has this path.
     #[error("there is no plan {name:?}")]
     Unknown {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// A shipped plan with a similar name.
         suggestion: Option<&'static str>,
@@ -29,14 +29,14 @@ pub enum PlanError {
         /// Why.
         source: std::io::Error,
     },
-    /// The file is no valid plan.
+    /// The file is not a valid plan.
     #[error("{name}, line {line}: {problem}")]
     Syntax {
         /// Plan or file name.
         name: String,
         /// Line, from 1.
         line: usize,
-        /// The parser's words.
+        /// The parser's message.
         problem: String,
         /// A known key with a similar name.
         suggestion: Option<String>,
@@ -60,7 +60,7 @@ pub enum PlanError {
     Range {
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The given value.
         value: u64,
         /// Smallest allowed value.
         low: u64,
@@ -75,8 +75,8 @@ pub enum PlanError {
         /// The plan's sector size.
         sector: u32,
     },
-    /// A workload asks for a bare cipher beside others that ask for a device,
-    /// or in a tier of devices.
+    /// A workload encrypts in memory, but other workloads use a device, or the
+    /// tier is one of devices.
     #[error("workload {0:?} encrypts in memory, but the plan does not measure ciphers alone")]
     NotBare(String),
     /// A workload's blocks do not fit the test extent often enough.
@@ -125,7 +125,7 @@ pub enum PlanError {
     /// Fewer rounds than a steady state is judged by.
     #[error("a steady state needs {needed} rounds, but the plan has {rounds}")]
     SteadyRounds {
-        /// What the rule needs.
+        /// The rounds that the rule needs.
         needed: u32,
         /// The plan's repetitions.
         rounds: u32,
@@ -136,7 +136,8 @@ pub enum PlanError {
          must measure real devices without a steady state"
     )]
     Until,
-    /// A drive that is not encrypted lives beside every policy, and is none.
+    /// The plain drive is not a policy, because it is measured with every
+    /// policy anyway.
     #[error("plain isn't a policy: each drive is also simulated without encryption")]
     PlainPolicy,
     /// Every host would take its own rate of a cipher.
@@ -160,7 +161,7 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Unknown {

@@ -1,12 +1,13 @@
-//! What this machine offers for measuring, and what would bring the rest.
+//! The measuring capabilities of this machine, and the means to get the missing
+//! ones.
 
 /// One thing that a measurement may need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capability {
-    /// What it is.
+    /// The name of the capability.
     pub name: &'static str,
-    /// What it is good for.
+    /// The purpose that it serves.
     pub purpose: &'static str,
-    /// `Ok` with what was found, or `Err` with what would bring it.
+    /// `Ok` with the thing that was found, or `Err` with the means to get it.
     pub state: Result<String, &'static str>,
 }

@@ -6,7 +6,7 @@ use crate::record::Device;
 use std::path::{Path, PathBuf};
 use sysinfo::{CpuRefreshKind, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
 
-/// What is known of the machine now.
+/// The current facts about the machine.
 pub(super) fn facts() -> Facts {
     let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
     let system = System::new_with_specifics(cpus);
@@ -80,8 +80,8 @@ pub fn total_memory() -> Option<u64> {
     Some(memory().total_memory()).filter(|&bytes| bytes > 0)
 }
 
-/// Bytes of memory that programs can have without swapping; `None` where the
-/// system does not say.
+/// Bytes of memory that programs can have without swapping; `None` if the
+/// system does not report it.
 pub fn available_memory() -> Option<u64> {
     Some(memory().available_memory()).filter(|&bytes| bytes > 0)
 }
@@ -109,7 +109,7 @@ pub(super) fn cpu_times() -> Option<CpuTimes> {
     })
 }
 
-/// The thread stays where the system puts it: nothing is pinned here.
+/// Does nothing: threads are not pinned on this system.
 pub fn pin_to_core(_: u32) {}
 
 /// Describes what holds `path` (a directory or a file). The fields that depend on
@@ -148,7 +148,7 @@ pub fn blocks(_: &Path) -> Blocks {
     Blocks::default()
 }
 
-/// What is missing is what Linux has.
+/// The capabilities that this system lacks, all of which Linux has.
 pub fn capabilities() -> Vec<Capability> {
     vec![Capability {
         name: "Linux",

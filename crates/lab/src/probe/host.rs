@@ -5,12 +5,12 @@ use crate::clock::{self, Clock};
 use crate::record::Host;
 use std::collections::BTreeMap;
 
-/// What a system tells of its machine.
+/// The facts that a system reports about its machine.
 pub(super) struct Facts {
     pub(super) cpu: Option<String>,
-    /// Those that decide how fast a cipher can be, by their names in `/proc/cpuinfo`.
+    /// The CPU features that decide how fast a cipher can be, by their names in `/proc/cpuinfo`.
     pub(super) features: Vec<String>,
-    /// Its name and release.
+    /// The system's name and release.
     pub(super) kernel: String,
     pub(super) os: Option<String>,
     pub(super) governor: Option<String>,

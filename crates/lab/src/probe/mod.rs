@@ -1,7 +1,8 @@
-//! What the machine says of itself: processor, memory, kernel, storage.
+//! The facts that the machine reports about itself: processor, memory, kernel,
+//! storage.
 //!
-//! Reads `/proc` and `/sys` only, or asks other systems by `sysinfo`; whatever is
-//! not there stays `None`.
+//! On Linux this module reads only `/proc` and `/sys`; on other systems it asks
+//! `sysinfo`. A fact that is not available stays `None`.
 
 mod capability;
 mod host;

@@ -14,8 +14,8 @@ pub struct CpuTimes {
 }
 
 impl CpuTimes {
-    /// Reads the counters; some kernels advance them in ticks of 1 to 16 ms,
-    /// so sum over many operations. `None` where they cannot be read.
+    /// Reads the counters; some kernels advance them in ticks of 1 to 16 ms, so sum over many
+    /// operations. `None` if they cannot be read.
     pub fn now() -> Option<Self> {
         system::cpu_times()
     }
@@ -41,7 +41,7 @@ impl StealMeter {
         Self { start: read() }
     }
 
-    /// Stolen ÷ all CPU time since the start, 0 to 1; `None` where the kernel does not say.
+    /// Stolen ÷ all CPU time since the start, 0 to 1; `None` if the kernel does not report it.
     pub fn share(&self) -> Option<f64> {
         let ((stolen, all), (stolen_now, all_now)) = (self.start?, read()?);
         let elapsed = all_now.checked_sub(all)?;

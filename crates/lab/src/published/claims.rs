@@ -1,5 +1,5 @@
-//! Whether a document's percentages follow from the figures that it prints
-//! beside them.
+//! Checks whether a document's percentages follow from the figures that it
+//! prints with them.
 
 use super::{Printed, Row, TableError};
 
@@ -9,16 +9,16 @@ const TIMES: [&str; 7] = ["s", "ms", "us", "µs", "μs", "ns", "min"];
 /// A percentage that a document claims, and what comes of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim<'a> {
-    /// Where it is claimed.
+    /// The row that makes the claim.
     pub row: &'a Row,
-    /// What was found.
+    /// The result of the check.
     pub finding: Finding<'a>,
 }
 
-/// What recomputing a claim gives.
+/// The result of recomputing a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding<'a> {
-    /// It follows, as far as the printed digits tell.
+    /// The claim follows, as far as the printed digits tell.
     Follows,
     /// The printed figures give another percentage.
     DoesNotFollow {
@@ -26,12 +26,12 @@ pub enum Finding<'a> {
         better: &'a Row,
         /// The figure of the system that it is compared with.
         than: &'a Row,
-        /// What the two give, per cent.
+        /// The percentage that the two figures give.
         gives: f64,
     },
-    /// Elsewhere the document claims another number for the same.
+    /// The document claims another number for the same quantity elsewhere.
     Contradicted {
-        /// That other claim.
+        /// The other claim.
         by: &'a Row,
     },
     /// The document does not print the figures.
@@ -119,7 +119,7 @@ fn is_about(row: &Row, claim: &Row) -> bool {
         let fields = [&row.device, &row.cipher, &row.pattern, &row.direction];
         fields.map(|field| field.trim().to_owned())
     };
-    // What is claimed in "Figure 1 text" is about "Figure 1", not "Figure 11".
+    // A claim about "Figure 1 text" is about "Figure 1", not "Figure 11".
     let rest = claim.figure.strip_prefix(row.figure.as_str());
     let same_figure = rest.is_some_and(|rest| !rest.starts_with(char::is_alphanumeric));
     same_figure && !row.figure.is_empty() && what(row) == what(claim)
@@ -164,8 +164,9 @@ mod tests {
         wrong.map(|claim| claim.row.row.clone()).collect()
     }
 
-    /// What a person found, in the column that `check` does not read, is what
-    /// it finds; the exceptions need more than the claim and its figures.
+    /// `check` must find the same as a person did, whose findings are in a
+    /// column that it does not read. The exceptions need more than the claim
+    /// and its figures.
     #[test]
     fn it_finds_what_a_person_found() {
         let beyond: BTreeMap<&str, &str> = [

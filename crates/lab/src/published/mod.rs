@@ -1,8 +1,9 @@
-//! What documents print about encrypted storage, as rows: those that ship with
-//! the program (`plans/published`), and files of the same shape.
+//! The figures that documents print about encrypted storage, as rows. Some ship
+//! with the program (`plans/published`), others are files of the same shape.
 //!
-//! [`repeats`] says which of our cells repeats which row, [`claims`] whether a
-//! document's percentages follow from its own figures. Pure functions.
+//! [`repeats`] tells which of our cells repeats which row. [`claims`] tells
+//! whether a document's percentages follow from its own figures. Both are pure
+//! functions.
 
 pub mod claims;
 pub mod repeats;
@@ -106,7 +107,7 @@ pub struct Row {
     pub pattern: String,
     /// `read`, `encrypt` and so on.
     pub direction: String,
-    /// What was measured, `throughput`.
+    /// The measured quantity, such as `throughput`.
     pub metric: String,
     /// The unit as printed.
     pub unit: String,
@@ -142,9 +143,9 @@ pub enum TableError {
     Fields {
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// The number of fields in the row.
         fields: u64,
-        /// What the header says.
+        /// The number of fields in the header.
         expected: u64,
     },
     /// A row is not in UTF-8.
@@ -158,19 +159,19 @@ pub enum TableError {
     NotANumber {
         /// Line, from 1.
         line: u64,
-        /// What is there.
+        /// The text in the field.
         value: String,
     },
-    /// There is no row.
+    /// The table has no rows.
     #[error("there is no row after the header")]
     Empty,
-    /// The bytes could not be read, or are no CSV.
+    /// The bytes cannot be read, or are not CSV.
     #[error(transparent)]
     Csv(csv::Error),
 }
 
 impl TableError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Column(_) | Self::Empty => format!(
@@ -237,11 +238,11 @@ pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
     }
 }
 
-/// A number as somebody printed it.
+/// A number as a document prints it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Printed {
     value: f64,
-    /// One in its last digit.
+    /// The value of one unit in the last printed digit.
     last_digit: f64,
 }
 

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use thiserror::Error;
 
-/// What a plan says of the document that it repeats.
+/// The part of a plan about the document that it repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Repeats {
-    /// Whose figures stand beside ours.
+    /// The document whose figures are shown next to ours.
     pub document: Document,
-    /// How the setting here differs from the document's, a sentence or two.
+    /// The differences between this setting and the document's, in a sentence
+    /// or two.
     pub differs: String,
     /// The document's word for the cipher that the others are divided by.
     pub base: String,
@@ -21,10 +22,10 @@ pub struct Repeats {
     pub format: Option<String>,
     /// The document's words for systems, and ours.
     pub systems: BTreeMap<String, String>,
-    /// The document's words for ciphers, and ours; an empty word is that of rows
-    /// that name none.
+    /// The document's words for ciphers, and ours. The empty word stands for
+    /// rows that name no cipher.
     pub ciphers: BTreeMap<String, String>,
-    /// What was repeated.
+    /// The figures that were repeated.
     pub figures: Vec<Repeated>,
 }
 
@@ -37,7 +38,7 @@ pub struct Repeated {
     /// The file system that it is on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fs: Option<String>,
-    /// What the document's numbers are.
+    /// The quantity that the document's numbers measure.
     pub measure: Measure,
     /// Rows of the document.
     pub rows: Vec<u32>,
@@ -47,9 +48,9 @@ pub struct Repeated {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScoredBy {
-    /// What it is called.
+    /// The name of the score.
     pub name: String,
-    /// Where its formula comes from.
+    /// The source of its formula.
     pub source: String,
     /// Points for each MB/s, by workload.
     pub weights: BTreeMap<String, f64>,
@@ -67,10 +68,10 @@ pub struct ScoredBy {
 /// Why a plan's figures are not to be found.
 #[derive(Debug, Error)]
 pub enum RepeatsError {
-    /// The plan has no such workload.
+    /// The plan lacks this workload.
     #[error("published: there is no workload or operation {0:?}")]
     Workload(String),
-    /// The document has no such row.
+    /// The document lacks this row.
     #[error("published: the document has no row {0}")]
     Row(u32),
     /// The plan does not say what a row's system or cipher is called here.
@@ -88,7 +89,7 @@ pub enum RepeatsError {
     Number {
         /// The row.
         row: u32,
-        /// What it has.
+        /// The error in the row.
         source: TableError,
     },
     /// The document's table cannot be read.
@@ -97,7 +98,7 @@ pub enum RepeatsError {
 }
 
 impl RepeatsError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Workload(_) => "Name a workload or an operation of the plan.".into(),
@@ -113,7 +114,7 @@ impl RepeatsError {
     }
 }
 
-/// The figures of a plan's document, ready to stand beside cells.
+/// The figures of a plan's document, prepared for its cells.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     paper: Option<Paper>,
@@ -133,7 +134,7 @@ struct Entry {
 }
 
 impl Beside {
-    /// The figures that `repeats` names; none where a plan repeats nothing.
+    /// The figures that `repeats` names; empty if a plan repeats nothing.
     ///
     /// # Errors
     /// [`RepeatsError`].
@@ -163,10 +164,10 @@ impl Beside {
         })
     }
 
-    /// The scores of a plan, with what the document prints of them.
+    /// The scores of a plan, with the document's values.
     ///
     /// # Errors
-    /// [`RepeatsError`] where it has no such row.
+    /// [`RepeatsError`] if the document lacks such a row.
     pub fn marks(&self, marks: &[ScoredBy]) -> Result<Vec<Mark>, RepeatsError> {
         let printed = |number: Option<u32>| -> Result<Option<f64>, RepeatsError> {
             let Some(number) = number else {
@@ -195,13 +196,13 @@ impl Beside {
         marks.iter().map(mark).collect()
     }
 
-    /// What a run's record says of the document.
+    /// The document's entry for the record of a run.
     pub fn paper(&self) -> Option<Paper> {
         self.paper.clone()
     }
 
-    /// Puts the published figures beside `trial`, unless it is a second
-    /// measurement of the same.
+    /// Adds the published figures to `trial`, unless it is a second measurement
+    /// of the same cell.
     pub fn fill(&self, trial: &mut Trial) {
         let against = trial.overhead.as_ref().map(|overhead| &overhead.against);
         if against == Some(&trial.system) {
@@ -210,7 +211,8 @@ impl Beside {
         let repeats = |entry: &&Entry| {
             entry.workload == trial.workload
                 && entry.system == trial.system
-                // The plain system has no cipher, whatever the document says.
+                // The plain system has no cipher, even if the document names
+                // one.
                 && (trial.cipher.is_none() || entry.cipher == trial.cipher)
                 && entry.fs.as_ref().is_none_or(|fs| trial.fs() == Some(fs))
                 && (trial.cipher.is_none() || entry.format == trial.format)

@@ -3,18 +3,18 @@
 use super::{Interval, Trial};
 use serde::{Deserialize, Serialize};
 
-/// What only trials of one kind have.
+/// The part of a record that only trials of one kind have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub enum Detail {
-    /// Requests to a device or a cipher have nothing of their own.
+    /// Requests to a device or a cipher, which have no detail.
     #[default]
     Requests,
-    /// Of an operation on a file system, or of a command.
+    /// An operation on a file system, or a command.
     Operation(Box<FileOperation>),
-    /// Of a trial with the op `unlock` or `guess`.
+    /// A trial with the op `unlock` or `guess`.
     Kdf(Box<Kdf>),
-    /// Of lives of a drive; a repetition is then a life.
+    /// Lives of a drive, each of which is a repetition.
     Life(Box<Life>),
 }
 
@@ -24,17 +24,18 @@ pub enum Detail {
 pub struct FileOperation {
     /// File system under test; `None` of a command of another program's.
     pub fs: Option<String>,
-    /// What all repetitions moved between it and its device.
+    /// Bytes and requests that all repetitions moved between the file system and its device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved: Option<Moved>,
-    /// Time of every repetition in order, seconds: they need not move bytes.
+    /// Time of every repetition in order, seconds. It is recorded because repetitions need not move
+    /// bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples_s: Vec<f64>,
-    /// The pace of the core in every repetition, of 1, where it is known: what passed is
-    /// `samples_s` ÷ this.
+    /// Relative speed of the core in every repetition, where 1 is full speed, if it is known. The
+    /// elapsed time is `samples_s` divided by this value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples_pace: Vec<f64>,
-    /// Time of encryption in every repetition, seconds, where it is known.
+    /// Time of encryption in every repetition, seconds, if it is known.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples_crypto_s: Vec<f64>,
     /// System time of every repetition, seconds, likewise.
@@ -51,7 +52,7 @@ struct Written {
     kdf: Option<Box<Kdf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     life: Option<Box<Life>>,
-    /// Where `cryptmark/1` has what is in `operation` now.
+    /// The fields that `cryptmark/1` has in place of `operation`.
     #[serde(flatten, skip_serializing)]
     before: FileOperation,
 }
@@ -145,8 +146,8 @@ pub enum TrimPolicy {
     Unpartitioned,
 }
 
-/// Lives of a simulated SSD under a file system, from as many seeds as the trial has
-/// repetitions; who uses the aged drive measures what the trial says.
+/// Lives of a simulated SSD under a file system, from as many seeds as the trial has repetitions.
+/// The trial's other figures measure the aged drive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Life {
     /// How the volume is made.
@@ -169,9 +170,9 @@ pub struct Life {
     pub first_seed: u64,
     /// Flash writes ÷ host writes over all the years.
     pub write_amplification: Interval,
-    /// When the blocks have had their erases, years.
+    /// Time until the blocks have reached their erase limit, years.
     pub lifetime_years: Interval,
-    /// What the host has written by then, 10¹² bytes.
+    /// Bytes that the host has written by then, in units of 10¹² bytes.
     pub terabytes_written: Interval,
     /// The write amplification of every life, by seed.
     pub samples_write_amplification: Vec<f64>,
@@ -193,7 +194,7 @@ pub struct Moved {
 }
 
 impl Moved {
-    /// What was added since `earlier`.
+    /// The difference between these counts and `earlier` ones.
     pub fn since(self, earlier: Self) -> Self {
         Self {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
@@ -228,7 +229,7 @@ pub struct Kdf {
     pub memory_kib: u32,
     /// Lanes of Argon2; 1 for PBKDF2.
     pub lanes: u32,
-    /// What the costs were chosen for on this machine, ms; `None` where the
-    /// format fixes them.
+    /// The duration for which the costs were calibrated on this machine, ms; `None` if the format
+    /// fixes the costs.
     pub calibrated_ms: Option<u32>,
 }

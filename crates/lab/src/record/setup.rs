@@ -4,7 +4,7 @@
 use super::{Life, Tier, Trial, TrimPolicy};
 use serde::Serialize;
 
-/// What was measured: a system with its cipher, and how both were asked to work.
+/// The measured system with its cipher, and the settings of both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Setup {
     /// The record's word for the system.
@@ -17,7 +17,7 @@ pub struct Setup {
     pub sector_bytes: Option<u32>,
     /// On-disk format.
     pub format: Option<String>,
-    /// What the kernel's dm-crypt was asked for: `no_read_workqueue`.
+    /// The options that the kernel's dm-crypt was given, such as `no_read_workqueue`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub options: Option<String>,
     /// Cores that share a large request of the engine.
@@ -25,19 +25,19 @@ pub struct Setup {
     /// Driver that encrypts before a simulated drive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
-    /// What became of discards, in a sweep.
+    /// The handling of discards, in a sweep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trim_policy: Option<TrimPolicy>,
 }
 
-/// What was asked of a set-up, and where.
+/// The work that a set-up was given, and the place where it ran.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Load {
-    /// Which stretch of the road was timed.
+    /// The tier that was timed.
     pub tier: Tier,
     /// Name of the workload.
     pub workload: String,
-    /// What was done.
+    /// The operation that was done.
     pub op: String,
     /// Bytes of one request.
     pub block_bytes: u64,
@@ -62,20 +62,20 @@ pub struct Load {
 pub struct Place {
     /// Its kind.
     pub kind: String,
-    /// Its model, where that is known.
+    /// The model of the device, if it is known.
     pub model: Option<String>,
     /// Whether requests went around the page cache.
     pub cache: String,
 }
 
-/// What two lives of a drive differ in, whatever became of discards.
+/// The properties in which two lives of a drive differ, apart from their handling of discards.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 pub struct Lived {
     /// Share of the file system that holds files, millionths.
     pub fill: u64,
     /// Pages beyond those that the host can write, millionths of these.
     pub over_provisioning: u64,
-    /// Which block the drive cleans next.
+    /// The drive's policy for choosing the next block to clean.
     pub gc: String,
     /// Bytes that the host writes a day.
     pub daily_bytes: u64,
@@ -100,7 +100,7 @@ impl From<&Life> for Lived {
 }
 
 impl Trial {
-    /// What was measured.
+    /// The set-up that the trial measured.
     pub fn setup(&self) -> Setup {
         let is_dm_crypt = self.system.ends_with("dm-crypt");
         Setup {
@@ -121,7 +121,7 @@ impl Trial {
         (self.cipher.as_deref(), self.key_bits, self.sector_bytes)
     }
 
-    /// What was asked of it.
+    /// The load that the trial measured.
     pub fn load(&self) -> Load {
         Load {
             tier: self.tier,

@@ -3,7 +3,7 @@
 use super::{Detail, Interval};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Which stretch of the road a trial timed.
+/// The tier of a trial: the part of the storage stack that it timed.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -21,7 +21,7 @@ pub enum Tier {
 /// One cell of a plan: one system under one workload, all repetitions.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
-    /// Which stretch of the road was timed.
+    /// The tier that was timed.
     pub tier: Tier,
     /// The contract's word for the system: `none`, `builtin`, `dm-crypt`, …
     pub system: String,
@@ -37,11 +37,11 @@ pub struct Trial {
     pub sector_bytes: Option<u32>,
     /// On-disk format, `luks2` and so on; `None` for a bare mapping.
     pub format: Option<String>,
-    /// Where the bytes lived.
+    /// The device that held the bytes.
     pub device: Device,
     /// Name of the workload in the plan.
     pub workload: String,
-    /// What was done: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
+    /// The operation: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
     pub op: String,
     /// Bytes of one request.
     pub block_bytes: u64,
@@ -70,12 +70,11 @@ pub struct Trial {
     pub time_s: TimeSplit,
     /// Mean parts of one request's latency.
     pub latency_split_us: Option<LatencySplit>,
-    /// Against the same target unencrypted; in the cipher tier the engine
-    /// against the fastest library, and a library against the engine. `None`
-    /// where there is nothing to compare with.
+    /// Against the same target unencrypted; in the cipher tier the engine against the fastest
+    /// library, and a library against the engine. `None` without anything to compare with.
     #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
-    /// Where most of the time went.
+    /// The activity that took most of the time.
     pub bottleneck: Bottleneck,
     /// SNIA's rule over the last five repetitions; `None` with fewer than five.
     pub steady_state: Option<bool>,
@@ -87,7 +86,7 @@ pub struct Trial {
     pub warnings: Vec<String>,
     /// Published figures that this cell repeats.
     pub published: Vec<Published>,
-    /// What only trials of its kind have.
+    /// The detail that only trials of its kind have.
     #[serde(flatten)]
     pub detail: Detail,
 }
@@ -102,7 +101,7 @@ impl Trial {
     }
 }
 
-/// Where the bytes of a trial lived.
+/// The device that held the bytes of a trial.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// `disk`, `ssd`, `hdd`, `ram`, `nbd`, `null`, `simulated`, `unknown`.
@@ -148,7 +147,7 @@ pub struct Latency {
     pub curve: Vec<(f64, f64)>,
 }
 
-/// Where the time went, seconds; the parts add up to `wall` × threads.
+/// The time by activity, seconds; the parts add up to `wall` × threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSplit {
     /// Elapsed time.
@@ -157,10 +156,10 @@ pub struct TimeSplit {
     pub user: Option<f64>,
     /// System CPU time of the process.
     pub sys: Option<f64>,
-    /// User and system time together, where that is known better than its parts.
+    /// User and system time together, if the sum is known better than its parts.
     #[serde(default)]
     pub cpu: Option<f64>,
-    /// CPU time of the kernel's own threads meanwhile; they work for everybody.
+    /// CPU time of the kernel's own threads during the trial. These threads serve all programs.
     #[serde(default)]
     pub workers: Option<f64>,
     /// Encrypting and decrypting.
@@ -186,22 +185,22 @@ pub struct LatencySplit {
     pub device: f64,
 }
 
-/// A ratio to another system measured in turns: the cost of encryption, where
-/// that is the same target unencrypted.
+/// A ratio to another system measured in alternation. It is the cost of encryption if the other
+/// system is the same target unencrypted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overhead {
     /// The system compared with.
     pub against: String,
     /// This rate ÷ the other's, pair by pair: below 1 is slower.
     pub ratio: Interval,
-    /// What the interval allows to say.
+    /// The verdict that the interval supports.
     pub verdict: Verdict,
-    /// The smallest loss of the rate that would have been told from none, as a share.
+    /// The smallest loss of the rate that could have been detected, as a share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smallest: Option<f64>,
 }
 
-/// What an interval of paired ratios allows to say.
+/// The verdict that an interval of paired ratios supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
     /// The rate is lower, beyond the noise floor.
@@ -210,7 +209,7 @@ pub enum Verdict {
     /// The rate is higher, beyond the noise floor.
     #[serde(rename = "faster")]
     Faster,
-    /// The difference is not larger than what the same target shows against itself.
+    /// The difference is not larger than that of the same target against itself.
     #[serde(rename = "not distinguishable")]
     NotDistinguishable,
     /// Fewer than [`FEWEST`](Self::FEWEST) pairs, of which nothing can be said.
@@ -219,7 +218,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Pairs below which there is no verdict.
+    /// Number of pairs below which no verdict is given.
     pub const FEWEST: u32 = 3;
 }
 
@@ -234,7 +233,7 @@ fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Overhead>, D::Err
     Ok(overhead)
 }
 
-/// What most of a trial's time went to.
+/// The activity that took most of a trial's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Bottleneck {
@@ -262,7 +261,7 @@ pub struct Paper {
     pub base: String,
 }
 
-/// A figure that a source document prints for this cell, in its words.
+/// A figure that a source document prints for this cell, in the document's words.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Published {
     /// The document.
@@ -279,13 +278,13 @@ pub struct Published {
     pub system: String,
     /// The machine or drive.
     pub device: String,
-    /// The cipher; empty where the document names none.
+    /// The cipher; empty if the document names none.
     pub cipher: String,
-    /// Which of the cell's figures it stands beside.
+    /// The figure of the cell that it is compared with.
     pub measure: Measure,
 }
 
-/// Which of a cell's figures a published one stands beside.
+/// The figure of a cell with which a published one is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -297,8 +296,8 @@ pub enum Measure {
     Crypto,
     /// System time of an operation.
     Sys,
-    /// What encryption takes from the plain rate, per cent.
+    /// Loss of the plain rate through encryption, per cent.
     Loss,
-    /// What encryption adds to the plain time, per cent.
+    /// Increase of the plain time through encryption, per cent.
     Slowdown,
 }

@@ -16,7 +16,7 @@ pub(super) struct Cell {
     pub(super) subject: Box<dyn Subject>,
     /// The system and its cipher, for progress.
     pub(super) label: String,
-    /// What its records say of it.
+    /// The part of its records that identifies it.
     pub(super) identity: Trial,
     /// Cells with the same number are on the same extent, and are compared.
     pub(super) place: usize,
@@ -71,7 +71,7 @@ impl Cell {
         if let Some((cores, _)) = sharing {
             label += &format!(" on {cores} cores");
         }
-        // Smaller ones are one core's work, which is measured beside it.
+        // Smaller requests are one core's work, which is measured anyway.
         let least = sharing.filter(|_| plan.all_cores);
         let least = least.map_or(0, |(_, smallest)| smallest);
         let identity = Trial {
@@ -178,7 +178,7 @@ impl Cell {
         samples.len() >= enough as usize && spent > SLOW * given
     }
 
-    /// A visit that nobody counts, where one is needed; what it was like.
+    /// Runs an uncounted warm-up visit if the subject needs one, and returns its sample.
     pub(super) fn warm_up(
         &self,
         workload: &Workload,
@@ -195,8 +195,8 @@ impl Cell {
         self.visit(&short, once).map(Some)
     }
 
-    /// Discards all of the device, where it can, and then does `workload`, whose
-    /// figures nobody keeps; whether it could. `None` where it has none of its own.
+    /// Discards the whole device if it can, then runs `workload` and drops its figures. Returns
+    /// whether the device could be discarded; `None` if the subject has no device of its own.
     pub(super) fn prepare(
         &self,
         workload: &Workload,
@@ -240,7 +240,7 @@ impl Cell {
     }
 }
 
-/// What all ciphers of `plan` in memory have in common.
+/// The fields that all in-memory ciphers of `plan` share.
 fn in_memory(encryption: &Encryption, plan: &Plan) -> Trial {
     Trial {
         tier: plan.tier,

@@ -45,9 +45,9 @@ pub enum SessionError {
     /// The process that measured file systems has failed.
     #[error("{what}")]
     Agent {
-        /// What happened, in its words.
+        /// The failure, in the agent's words.
         what: String,
-        /// What to do, in its words.
+        /// The remedy, in the agent's words.
         remedy: String,
     },
     /// A cipher of the plan cannot be used.
@@ -65,7 +65,7 @@ pub enum SessionError {
 }
 
 impl SessionError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Target(error) => error.remedy(),

@@ -39,20 +39,20 @@ const LAB_CORE: u32 = 1;
 /// How soon what an agent tells is heard.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Runs this program with arguments as an agent in the lab kernel, where it may
-/// write in a directory, to its end, or until it is to stop.
+/// Runs this program with arguments as an agent in the lab kernel, with write access to a
+/// directory. The agent runs to its end, or until it is stopped.
 pub type Boot<'a> =
     dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
 
-/// What a run needs beside its plan.
+/// The inputs that a run needs in addition to its plan.
 pub struct Surroundings<'a> {
     /// This program.
     pub program: &'a Path,
-    /// Where the bytes are to live.
+    /// The storage that is to hold the bytes.
     pub at: Backing,
-    /// The path that the user gave for that.
+    /// The path that the user gave for that storage.
     pub named: &'a Path,
-    /// How an agent is run in the lab kernel; or why it cannot be.
+    /// The function that runs an agent in the lab kernel, or the reason why there is none.
     pub lab: Result<&'a Boot<'a>, String>,
 }
 
@@ -72,21 +72,21 @@ impl Drop for Raise {
     }
 }
 
-/// What runs a job, as it is heard.
+/// A running job, and the events that it has sent.
 struct Agent {
     job: Job,
-    /// Watched while lab kernels run on it.
+    /// The speed of its core, recorded while lab kernels run on it.
     core: Option<Rc<Pace>>,
-    /// Processors that could work for it at a time.
+    /// The maximum number of processors that work for the job at a time.
     cores: u32,
-    /// Whether it is to end.
+    /// Whether the agent is to end.
     halt: Arc<AtomicBool>,
-    /// Whether it has ended.
+    /// Whether the agent has ended.
     gone: Arc<AtomicBool>,
     heard: RefCell<Heard>,
 }
 
-/// What an agent has told.
+/// The data that an agent has sent.
 #[derive(Default)]
 struct Heard {
     told: Option<Told>,
@@ -111,14 +111,14 @@ struct OnStack {
 }
 
 impl Agent {
-    /// What it tells next; nothing once it has ended.
+    /// The next event of the agent; `None` once the agent has ended.
     fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, FileSystemError> {
         loop {
             let mut heard = self.heard.borrow_mut();
             if let Some(event) = heard.events.pop_front() {
                 return Ok(Some(event));
             }
-            // Whoever has ended has told everything.
+            // An agent that has ended has sent all its events.
             let gone = self.gone.load(Ordering::Relaxed);
             let new = heard.told.as_mut().map_or(Ok(Vec::new()), Told::read)?;
             if new.is_empty() && gone {
@@ -166,7 +166,7 @@ impl Agent {
         Ok(false)
     }
 
-    /// What the next operation took, which is `asked`: cell, operation and round.
+    /// The sample of the next operation, which must be `asked`: cell, operation and round.
     fn sample(&self, asked: (usize, usize, u32), stop: &AtomicBool) -> Result<Sample, TrialError> {
         let unheard = |error: FileSystemError| TrialError::Agent {
             what: error.to_string(),
@@ -197,11 +197,11 @@ impl Agent {
                 return Ok(summary::sample(&sample));
             }
         }
-        // Why it has ended is known to who has started it.
+        // The caller that started the agent knows why it has ended.
         Err(TrialError::Interrupted)
     }
 
-    /// States the pace of every operation; of none where that of one is not known.
+    /// Sets the relative core speed of every operation, or of none if that of one is unknown.
     fn pace(&self) {
         let heard = &mut *self.heard.borrow_mut();
         let Some(core) = self.core.as_ref().filter(|_| heard.unpaced) else {
@@ -345,8 +345,8 @@ impl<'a> Session<'a> {
     /// File systems by `plan`, as a plan of its own in `same`; `id` names the run.
     ///
     /// # Errors
-    /// [`SessionError::Plan`], [`SessionError::Absent`] where nothing can be
-    /// measured, [`SessionError::FileSystem`].
+    /// [`SessionError::Plan`], [`SessionError::Absent`] if nothing can be measured,
+    /// [`SessionError::FileSystem`].
     pub fn of_file_systems(
         plan: &FileSystemPlan,
         same: &'a Plan,
@@ -439,7 +439,7 @@ impl<'a> Session<'a> {
         let mut done = 0;
         let mut outcome = Ok(());
         for (place, agent) in jobs.agents.iter().enumerate() {
-            // What one job leaves of the time is the next one's.
+            // Time that one job leaves over goes to the next one.
             let share = (place + 1) as f64 / jobs.agents.len() as f64;
             let end = |until: &Until| Duration::from_secs_f64(until.seconds * share);
             let time = until.map(|until| clock.now()..begun + clock.ticks(end(until)));
@@ -504,14 +504,14 @@ impl<'a> Session<'a> {
         let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
         let (in_lab, lab) = (job.in_lab, &jobs.surroundings.lab);
         std::thread::scope(|scope| {
-            // Whatever ends this ends the agent.
+            // Any exit from this scope ends the agent.
             let _halt = Raise(Arc::clone(&agent.halt));
             let (halt, gone) = (Arc::clone(&agent.halt), Arc::clone(&agent.gone));
             let running = scope.spawn(move || {
                 let _gone = Raise(gone);
                 match (in_lab, lab) {
                     (true, Ok(boot)) => {
-                        // The lab kernel stays where it was started.
+                        // The lab kernel stays on the core on which it was started.
                         probe::pin_to_core(LAB_CORE);
                         boot(&arguments, folder, &halt)
                     }
@@ -525,7 +525,7 @@ impl<'a> Session<'a> {
                 true => self.stage(stage, visits.clone(), stop, observer),
                 false => Ok(visits.start),
             };
-            // What is measured beyond that, nobody asks for.
+            // Measurements beyond that point are not needed.
             let decided = measured.is_ok() && agent.begins(stop)?;
             if decided || measured.is_err() {
                 agent.halt.store(true, Ordering::Relaxed);
@@ -574,7 +574,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Where the bytes of a job live; `named` is the path that the user gave.
+/// The device of a job's bytes; `named` is the path that the user gave.
 fn device(job: &Job, named: &Path) -> Device {
     let device = match job.backing {
         Backing::Ram => Device {
@@ -596,7 +596,7 @@ fn device(job: &Job, named: &Path) -> Device {
     }
 }
 
-/// What the paces of `trials` mean to who reads them.
+/// A note for readers on the relative core speeds of `trials`.
 fn paced(trials: &[Trial]) -> Option<String> {
     let mut paces: Vec<f64> = trials
         .iter()
@@ -614,12 +614,12 @@ fn paced(trials: &[Trial]) -> Option<String> {
     ))
 }
 
-/// What directories of runs begin with, followed by the process that made them.
+/// The prefix of the names of runs' directories, followed by the id of the process that made them.
 const FOLDER: &str = "cryptmark-fs-";
 
-/// Removes what this user's runs have left below `temporary` that were killed together
-/// with their agents. Others may put there what they like: links are not followed, and
-/// folders of others are left alone.
+/// Removes the directories below `temporary` that this user's killed runs have left, if their
+/// agents were killed, too. Other users can create anything there, so links are not followed and
+/// folders of other users are left alone.
 fn tidy(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

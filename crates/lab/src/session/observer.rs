@@ -1,4 +1,4 @@
-//! [`Observer`]: who watches a session and keeps what it measures.
+//! [`Observer`]: observes a session and keeps its measurements.
 
 use crate::record::Run;
 
@@ -11,7 +11,7 @@ pub struct Visit<'a> {
     pub label: &'a str,
     /// Round, from 1.
     pub round: u32,
-    /// Rounds in all, where that is said before.
+    /// Number of rounds, if it is known beforehand.
     pub rounds: Option<u32>,
     /// Visits done so far; of slices the tenths of a second.
     pub done: u64,
@@ -19,17 +19,19 @@ pub struct Visit<'a> {
     pub visits: u64,
 }
 
-/// Who watches a session.
+/// Observes a session.
 pub trait Observer {
     /// A cell is about to be visited.
     fn visiting(&mut self, visit: &Visit<'_>);
 
-    /// Rounds of some workloads are complete: `run` holds everything measured
-    /// so far, `changed` the places in `run.trials` that are new or different.
-    /// Called every few seconds and at the end, also of an interrupted session.
+    /// Called when rounds of some workloads are complete. `run` holds
+    /// everything measured so far, and `changed` the places in `run.trials`
+    /// that are new or different. The call comes every few seconds and at the
+    /// end, also of an interrupted session.
     ///
     /// # Errors
-    /// Whatever kept it from storing them; the session ends.
+    /// The error that kept the observer from storing the run. It ends the
+    /// session.
     fn keep(
         &mut self,
         run: &Run,
@@ -37,7 +39,7 @@ pub trait Observer {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
 
-/// Nobody watches, and nothing is kept.
+/// An observer that ignores visits and stores nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct Unwatched;
 

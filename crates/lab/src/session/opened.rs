@@ -15,9 +15,9 @@ use std::sync::Arc;
 /// The cells of a plan, in its order; the last of each place is its first again.
 pub(super) struct Opened {
     pub(super) cells: Vec<Cell>,
-    /// What was asked for and is not there, with what would bring it.
+    /// The requested systems that are absent, with the means to get each.
     pub(super) absent: Vec<String>,
-    /// What a user should know about the ciphers of volumes.
+    /// Warnings for the user about the ciphers of volumes.
     pub(super) warnings: Vec<String>,
 }
 
@@ -139,8 +139,7 @@ impl Opened {
         let wanted = |system: &System| plan.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
-        // Who lists all ciphers beside each other protects nothing by them: no
-        // warning of weak ones.
+        // A user who compares all ciphers protects no data with them, so weak ones need no warning.
         let mut warnings = Vec::new();
         for encryption in plan.encryptions(backend)? {
             let encryption = encryption.shared_among(plan.cores)?;

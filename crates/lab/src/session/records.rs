@@ -1,4 +1,4 @@
-//! What was measured as records: summaries of samples, each beside its reference.
+//! Turns samples into records: summaries of samples, each with its reference.
 
 use super::cell::Cell;
 use super::{Observer, Session, SessionError};
@@ -8,7 +8,7 @@ use crate::summary::{self, Reference};
 use std::collections::BTreeMap;
 
 impl Session<'_> {
-    /// The same, those of each place for themselves.
+    /// The cells that `workload` can be asked of, grouped by place.
     pub(super) fn places_of(&self, workload: usize) -> Vec<Vec<usize>> {
         let cells = self.cells_of(&self.plan.workloads[workload]);
         let together = |a: &usize, b: &usize| self.cells[*a].place == self.cells[*b].place;
@@ -43,7 +43,8 @@ impl Session<'_> {
             .map_err(SessionError::Keep)
     }
 
-    /// Takes over what subjects know of fresh workloads beside what their visits have told.
+    /// Updates the samples of fresh workloads from subjects that know more than their visits have
+    /// returned.
     pub(super) fn renew(&mut self) {
         for cell in &mut self.cells {
             for &workload in &self.fresh {
@@ -56,8 +57,8 @@ impl Session<'_> {
         }
     }
 
-    /// Rates of all second visits ÷ the first. What is visited whole has one pair a round,
-    /// the median of its workloads'.
+    /// Rates of all second visits divided by those of the first. A subject whose workloads share
+    /// one visit has one pair a round, the median over its workloads.
     fn all_pairs(&self) -> Vec<f64> {
         let mut pairs = Vec::new();
         let mut rounds: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();

@@ -10,21 +10,22 @@ use bytesize::ByteSize;
 use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 
-/// How a device is prepared, as SNIA's specification has it: in order, in
-/// requests of 128 KiB; so many of them at once.
+/// The preparation of a device according to SNIA's specification: sequential requests of 128 KiB,
+/// with this queue depth.
 const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
 const PRECONDITION_DEPTH: u32 = 8;
 
-/// What is measured together, in rounds.
+/// The workloads that are measured together, in rounds.
 pub(super) struct Stage<'a> {
     /// Places of workloads in the plan.
     pub(super) workloads: Vec<usize>,
-    /// The only place that is visited, where each has its time; all workloads one after the
-    /// other.
+    /// The only place that is visited, if each place has its own time. All its workloads then
+    /// follow each other.
     pub(super) place: Option<usize>,
     /// The test that begins with a prepared device and ends when that is steady.
     pub(super) test: Option<&'a SteadyTest>,
-    /// The clock at its begin and at the latest end, where it ends when all is decided.
+    /// Clock readings at its beginning and at its latest end, if the stage ends when all cells are
+    /// decided.
     pub(super) time: Option<Range<u64>>,
 }
 
@@ -34,9 +35,9 @@ pub(super) struct Turn {
     pub(super) round: u32,
     /// By workload and cell.
     pub(super) order: Vec<(usize, usize)>,
-    /// Seconds of a slice, where it is not a whole repetition.
+    /// Duration of a slice, seconds, if it is not a whole repetition.
     pub(super) slice: Option<f64>,
-    /// Done so far and in all, for who watches.
+    /// Visits done so far and in all, for progress output.
     pub(super) visits: Range<u64>,
 }
 
@@ -103,8 +104,8 @@ impl<'a> Session<'a> {
         Ok(done)
     }
 
-    /// Who is visited in a round: the cells of each workload in turns, or all that is asked of
-    /// each cell of a place.
+    /// The visits of a round: the cells of each workload in turn, or all workloads of each cell of
+    /// a place.
     pub(super) fn turns(&self, stage: &Stage<'_>, round: u32) -> Vec<Vec<(usize, usize)>> {
         let of = |index: usize| {
             self.in_turns(index, round)
@@ -161,7 +162,7 @@ impl<'a> Session<'a> {
         steady.tests.iter().map(stage).collect()
     }
 
-    /// Purges every device where that is possible, and writes all of it in order.
+    /// Purges every device that supports it, and writes all of it in order.
     pub(super) fn prepare(
         &mut self,
         stage: &Stage<'_>,

@@ -6,11 +6,11 @@ use crate::target::served::{self, ServedError};
 use crate::target::{Backend, Encryption, Storage, System, Target};
 use std::sync::Arc;
 
-/// Opens `system` with every cipher of `plan`, and checks that it encrypts; what
-/// is not there is told to `absent`.
+/// Opens `system` with every cipher of `plan`, and checks that it encrypts. Absent systems are
+/// added to `absent`.
 ///
 /// # Errors
-/// [`SessionError::Served`] where our own server fails, [`SessionError::Target`] and
+/// [`SessionError::Served`] if our own server fails, [`SessionError::Target`] and
 /// [`SessionError::Plan`].
 pub(super) fn open(
     system: &System,

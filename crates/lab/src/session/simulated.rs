@@ -62,7 +62,7 @@ impl Ciphers {
         })
     }
 
-    /// What a user should know about them.
+    /// Warnings for the user about the ciphers.
     pub(super) fn warnings(&self) -> Vec<String> {
         let cores = match self.cores.get() {
             1 => "one core".to_owned(),
@@ -132,7 +132,8 @@ impl Ciphers {
         self.ciphers.iter()
     }
 
-    /// What a record says of a drive behind a cipher, or not encrypted.
+    /// The record fields that identify a drive behind a cipher, or an
+    /// unencrypted drive.
     pub(super) fn identity(
         &self,
         system: &System,
@@ -158,17 +159,17 @@ impl Ciphers {
 }
 
 impl Encrypting {
-    /// What encrypts.
+    /// The processor that encrypts.
     pub(super) fn processor(&self) -> Processor {
         self.processor
     }
 }
 
-/// How fast one core of this machine encrypts in requests of 1 MiB, 10⁶ bytes a
-/// second of the slower direction.
+/// The rate at which one core of this machine encrypts requests of 1 MiB, in
+/// the slower direction, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SessionError::Bare`] where the cipher cannot be built, or fails its
+/// [`SessionError::Bare`] if the cipher cannot be built, or fails its
 /// self-check.
 pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
     let (systems, _) = Bare::open(encryption, &[])?;

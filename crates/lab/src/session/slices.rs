@@ -1,15 +1,13 @@
-//! Slices: visits of tens of milliseconds in an order that is drawn, until every pair is
-//! decided.
+//! Slices are visits of tens of milliseconds in a random order, until every pair is decided.
 //!
-//! What a machine does for seconds, such as another guest's work, falls on all systems of a
-//! round alike if the round is shorter than that. A slice is as short as the queue allows: its
-//! rate is that of the time in which the queue was full, and it is long enough for that to be
-//! most of it. Of two rounds the second goes backwards through the order of the first, so that
-//! every system is as early as it is late.
+//! A disturbance of seconds, such as another guest's work, affects all systems of a round alike if
+//! the round is shorter. A slice is therefore as short as the queue allows. Its rate counts only
+//! the time in which the queue was full, which must be most of the slice. Every second round
+//! reverses the order of the round before it, so every system is as often early as it is late.
 //!
-//! A cell is done when its ratio is known to the plan's precision and its verdict is certain;
-//! what is not certain gets the time of the others. The interval holds however often it is
-//! looked at ([`stats::sequence`](crate::stats::sequence)).
+//! A cell is done when its ratio is known to the plan's precision and its verdict is certain.
+//! Uncertain cells get the time of the others. The interval stays valid however often it is looked
+//! at ([`stats::sequence`](crate::stats::sequence)).
 
 use super::rounds::Turn;
 use super::subject::Once;
@@ -26,23 +24,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LEAST: f64 = 0.03;
 const MOST: f64 = 1.0;
 
-/// Times that a slice answers as many requests as are in flight. The first of them fill the
-/// queue and are not counted. Where there is little time, it is as few as the second number.
+/// Number of turns of a slice: the answers to all requests in flight count as one turn. The first
+/// turn fills the queue and is not counted. If time is short, the second number applies.
 const TURNS: f64 = 3.0;
 const FEWEST_TURNS: f64 = 2.5;
 
-/// Rounds that the time must be enough for: an interval needs eight.
+/// Rounds for which the time must suffice; an interval needs eight.
 const ROUNDS: f64 = 12.0;
 
-/// What is measured until it is decided.
+/// A workload that is measured until all its cells are decided.
 struct Open {
     /// Place of the workload in the plan.
     workload: usize,
-    /// Seconds of its slices.
+    /// Duration of its slices, seconds.
     seconds: f64,
-    /// Cells that are not decided, without the one that all are compared with.
+    /// The undecided cells, without the reference cell.
     cells: Vec<usize>,
-    /// The order of the round before, to go back through.
+    /// The order of the previous round, for going back through it.
     order: Vec<usize>,
 }
 
@@ -67,7 +65,7 @@ impl Session<'_> {
         }
         for round in 0.. {
             for open in &mut open {
-                // One round is whole, whatever the time: each workload has a figure.
+                // One round is always whole, so that each workload has a figure.
                 if round > 0 && spent() >= until.seconds {
                     let all = self.stages().into_iter().next();
                     let turns = all.map(|all| self.turns(&all, 0).concat());
@@ -203,9 +201,9 @@ mod tests {
             (between(0.80, 0.83), 0.01, true),
             // Not known well enough.
             (between(0.80, 0.85), 0.01, false),
-            // Nothing that anybody would notice.
+            // No difference that users would notice.
             (between(0.99, 1.01), 0.02, true),
-            // Perhaps something, perhaps nothing.
+            // Perhaps a difference, perhaps none.
             (between(0.955, 0.99), 0.05, false),
             (between(0.955, 0.99), 0.01, true),
         ] {

@@ -51,28 +51,27 @@ pub(super) trait Subject {
     /// One repetition.
     fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError>;
 
-    /// What it calls a workload, for who watches.
+    /// The subject's name for a workload, for progress output.
     fn calls(&self, workload: &Workload) -> String {
         workload.name.clone()
     }
 
-    /// Whether all workloads follow each other in one visit, and share its luck.
+    /// Whether all workloads follow each other in one visit, and so share its conditions.
     fn is_visited_whole(&self) -> bool {
         false
     }
 
-    /// What it knows of a workload by now, where that is more than its visits have told.
+    /// The subject's samples of a workload, if it knows more than its visits have returned.
     fn samples(&self, _: &Workload, _: Looks) -> Option<Samples> {
         None
     }
 
-    /// Whether the first visit is one that nobody counts, after which caches, clocks and page
-    /// tables are ready.
+    /// Whether the first visit is not counted. It makes caches, clocks and page tables ready.
     fn warms_up(&self) -> bool {
         false
     }
 
-    /// The same once more, if it is one of those of which the first is measured twice.
+    /// A second instance, if the first subject of its kind is measured twice.
     fn again(&self) -> Option<Box<dyn Subject>> {
         None
     }
@@ -102,8 +101,8 @@ pub(super) trait Subject {
         false
     }
 
-    /// Discards all of the device that it has for itself; whether that could be done. `None`
-    /// where it has none.
+    /// Discards the whole device of the subject. Returns whether that was possible; `None` if the
+    /// subject has no device of its own.
     fn purge(&self) -> Option<Result<bool, BlockError>> {
         None
     }
@@ -138,7 +137,7 @@ impl Subject for Target {
         own.then(|| purge(self.device()))
     }
 
-    /// A server encrypts where the client's stopwatch does not reach.
+    /// A server encrypts outside the client's time measurement.
     fn complete(&self, trial: &mut Trial) {
         if self.system.is_served() {
             trial.time_s.crypto = None;
@@ -166,7 +165,7 @@ pub(super) fn in_virtual_time(
 pub(super) struct OnDrive {
     drive: Rc<Simulated>,
     processor: Option<Processor>,
-    /// The drive as the last visit has left it, where visits build on each other.
+    /// The drive as the last visit has left it, if visits build on each other.
     kept: RefCell<Option<SimulatedDevice<NullDevice>>>,
 }
 
@@ -228,7 +227,7 @@ fn is_whole(encryption: &Encryption, workload: &Workload) -> bool {
     workload.op.is_bare() && workload.block_bytes().is_multiple_of(sector)
 }
 
-/// A bare cipher, over so many bytes of memory.
+/// A bare cipher, over an extent of memory.
 pub(super) struct InMemory {
     pub(super) bare: Arc<Bare>,
     pub(super) extent: u64,

@@ -36,7 +36,7 @@ pub(super) struct Lives<'a> {
     cores: usize,
 }
 
-/// A place in which lives are lived.
+/// A place of the sweep, with the drive and the outcomes of its lives.
 struct Aging {
     place: Place,
     living: Living,
@@ -44,7 +44,7 @@ struct Aging {
     first_seed: u64,
     /// The drive that was lived last, by its seed and its way.
     drive: RefCell<Option<(u64, TrimPolicy, Aged)>>,
-    /// What lives came to, by seed and by way.
+    /// The outcomes of lives, by seed and by policy.
     outcomes: RefCell<Vec<(TrimPolicy, Outcome)>>,
 }
 
@@ -55,15 +55,15 @@ struct AgedDrive {
     processor: Option<Processor>,
 }
 
-/// What one seed has brought to a place.
+/// The samples and outcomes of one seed at a place.
 struct Lived {
     /// By cell, then by workload.
     samples: Vec<Vec<Samples>>,
     outcomes: Vec<(TrimPolicy, Outcome)>,
 }
 
-/// How a drive lives of which this becomes: nothing is compressed, so the flash cannot tell
-/// what is encrypted.
+/// The policy under which the drive lives. The plain drive lives as under pass-through: nothing is
+/// compressed, so the flash cannot tell whether data are encrypted.
 fn way_of(policy: TrimPolicy) -> TrimPolicy {
     match policy {
         TrimPolicy::Plain => TrimPolicy::Pass,
@@ -93,7 +93,7 @@ impl Aging {
         Ok(())
     }
 
-    /// What the lives came to under a policy.
+    /// The summary of all lives under a policy.
     fn life(&self, policy: TrimPolicy) -> Option<Life> {
         let outcomes = self.outcomes.borrow();
         let values = |value: fn(&Outcome) -> f64| -> Vec<f64> {
@@ -153,7 +153,7 @@ impl Subject for AgedDrive {
 }
 
 impl Lives<'_> {
-    /// Who uses a drive: first nobody's cipher.
+    /// The users of a drive, the first of which encrypts nothing.
     fn users(&self) -> Vec<(TrimPolicy, Option<&Encrypting>)> {
         let mut users = vec![(TrimPolicy::Plain, None)];
         for &policy in &self.sweep.policies {
@@ -235,8 +235,8 @@ impl Lives<'_> {
 }
 
 impl<'a> Session<'a> {
-    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on; so many cores
-    /// live at a time.
+    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on, with `cores` lives at
+    /// a time.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Simulated`].
@@ -347,7 +347,7 @@ impl<'a> Session<'a> {
             for (place, seed, lived) in receiver {
                 match lived {
                     Ok(lived) => waiting.insert((place, seed), lived),
-                    // The first one is why; the others were told to stop.
+                    // The first error is the cause; the other threads were stopped.
                     Err(error) => {
                         outcome = outcome.and(Err(error));
                         continue;

@@ -10,7 +10,7 @@ use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::sync::atomic::AtomicBool;
 
-/// Answers a request in so many seconds, a little later every round.
+/// Answers a request in the given number of seconds, a little later every round.
 struct Toy(f64);
 
 impl Subject for Toy {

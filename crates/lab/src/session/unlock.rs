@@ -1,5 +1,5 @@
-//! Key derivations as cells of a session: each recipe as its owner unlocks, and as somebody
-//! guesses.
+//! Key derivations as cells of a session: each recipe as its owner unlocks the volume, and as an
+//! attacker guesses.
 
 use super::SessionError;
 use super::cell::Cell;
@@ -23,7 +23,7 @@ pub const PLAN: &str = "kdf";
 /// The contract's word for what derives here.
 const SYSTEM: &str = "builtin";
 
-/// A plan of `recipes`, each a workload, in so many rounds.
+/// A plan of `recipes`, each a workload, with `rounds` rounds.
 pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
     Plan {
         name: PLAN.to_owned(),
@@ -36,13 +36,13 @@ pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
     }
 }
 
-/// A workload has name, size and threads; there is no pattern to a derivation.
+/// The workload of a recipe: its name, size and threads. A derivation has no access pattern.
 fn workload(recipe: &Recipe) -> Workload {
     Workload::new(recipe.name, Pattern::Sequential, Mix::Encrypt, ByteSize(0))
 }
 
-/// Every recipe as its owner unlocks and as somebody guesses; the first is unlocked again,
-/// which is the A/A pair.
+/// Every recipe as its owner unlocks and as an attacker guesses. The first recipe is unlocked
+/// again, which is the A/A pair.
 pub(super) fn cells(recipes: &[Recipe], plan: &Plan, host: &Host) -> Vec<Cell> {
     let machine = Machine {
         cores: host.cores,
@@ -71,7 +71,8 @@ pub(super) fn cells(recipes: &[Recipe], plan: &Plan, host: &Host) -> Vec<Cell> {
     cells
 }
 
-/// What decides the costs of a derivation, and how many are done at once.
+/// The machine's properties that determine a derivation's costs and the number of parallel
+/// derivations.
 #[derive(Clone, Copy)]
 struct Machine {
     cores: u32,
@@ -79,12 +80,12 @@ struct Machine {
     free: u64,
 }
 
-/// A recipe for a purpose. Its costs are settled by the first visit, which takes seconds where
-/// they are calibrated.
+/// A recipe for a purpose. The first visit settles its costs, which takes seconds if they are
+/// calibrated.
 struct Derivation {
     recipe: Recipe,
     purpose: Purpose,
-    /// What a calibrated derivation shall take, ms.
+    /// Target duration of a calibrated derivation, ms.
     iter_time: u32,
     machine: Machine,
     settled: Rc<OnceCell<Unlock>>,

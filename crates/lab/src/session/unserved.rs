@@ -1,4 +1,4 @@
-//! Systems that need Linux, where there is none.
+//! Substitutes on other systems for the systems that need Linux.
 
 use super::SessionError;
 use crate::plan::Plan;

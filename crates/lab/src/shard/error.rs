@@ -4,18 +4,18 @@ use super::{MOST, ShardNumber};
 use crate::plan::PlanError;
 use thiserror::Error;
 
-/// What is wrong with an experiment in shards.
+/// The reason why a sharded experiment is invalid.
 #[derive(Debug, Error)]
 pub enum ShardError {
-    /// The words are not a number of shards.
+    /// The text is not a shard number.
     #[error("{0:?} isn't a shard")]
     Number(String),
     /// No shard has this number.
     #[error("there is no shard {number}: the experiment has {of}")]
     OutOfRange {
-        /// What was asked for.
+        /// The requested shard.
         number: ShardNumber,
-        /// How many there are.
+        /// The number of shards.
         of: u32,
     },
     /// Its plan has a fault.
@@ -26,7 +26,7 @@ pub enum ShardError {
     Syntax {
         /// The file.
         name: String,
-        /// The parser's words.
+        /// The parser's message.
         problem: String,
     },
     /// There is nothing to measure for some of the shards.
@@ -36,7 +36,7 @@ pub enum ShardError {
         shards: u64,
         /// The most there can be.
         portions: u64,
-        /// What a portion is.
+        /// The description of a portion.
         portion: &'static str,
     },
     /// Every host would take its own rate of a cipher.
@@ -48,7 +48,7 @@ pub enum ShardError {
     /// It has no axes of systems, ciphers and workloads.
     #[error("{0} have no matrix")]
     NoMatrix(&'static str),
-    /// The words are no axis of a matrix with a value.
+    /// The text is not an axis of a matrix with a value.
     #[error("{0:?} isn't an axis of a matrix")]
     Axis(String),
     /// A name that is not fit for files and scripts.
@@ -57,7 +57,7 @@ pub enum ShardError {
 }
 
 impl ShardError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Number(_) => "Write the number of the shard and the number of all shards: \

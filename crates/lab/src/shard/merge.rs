@@ -3,9 +3,9 @@
 use crate::record::Run;
 use crate::stats::{self, Looks};
 
-/// The shards of an experiment as the run that one machine would have made;
-/// partial, with a remark, where not all `of` are there. `None` where they are runs
-/// of their own, or there is none.
+/// Merges the shards of an experiment into the run that one machine would have made. It is partial,
+/// with a remark, if not all `of` shards are there. `None` if the shards are runs of their own, or
+/// there are none.
 pub fn merge(experiment: &str, of: usize, runs: Vec<Run>) -> Option<Run> {
     let found = runs.len();
     let mut portions = Vec::new();

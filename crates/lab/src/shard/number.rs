@@ -4,8 +4,8 @@ use super::ShardError;
 use std::fmt;
 use std::str::FromStr;
 
-/// The number of a shard and how many there are, `3/40`; where who starts it
-/// counts from zero, as Kubernetes does, `2+1/40`.
+/// The number of a shard and the number of all shards, `3/40`. If the starter
+/// counts from zero, as Kubernetes does, it is `2+1/40`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ShardNumber {
     /// From 1.

@@ -14,7 +14,7 @@ use crate::record::Interval;
 /// Standard deviations of the normal distribution outside of which 3 % lie.
 const DEVIATIONS: f64 = 2.1701;
 
-/// Values below which there is no interval: 6 of 6 on one side do not say enough.
+/// Fewest values with an interval: 6 of 6 on one side are not enough evidence.
 const LEAST: usize = 7;
 
 /// The middle of `ratios`, all positive, with its interval; `None` of fewer than 7.
@@ -150,9 +150,9 @@ mod tests {
         visit() / visit()
     }
 
-    /// A thing beside itself: whoever looks at the sequence after every round, and once more when
-    /// the time is over, is misled in one life of twenty at most. Were the last look one of 5 %,
-    /// or taken after every round, that could be more.
+    /// Compares a target with itself. A reader who looks at the sequence after every round, and
+    /// once more at the end, is misled in one life of twenty at most. If the last look alone had 5
+    /// %, or were taken after every round, that could be more.
     #[test]
     fn the_last_look_and_all_before_it_mislead_one_in_twenty_at_most() {
         const LIVES: u64 = 1000;

@@ -19,7 +19,7 @@ use crate::record::Interval;
 /// As often as this, in the long run, an interval misses the median at any of all moments.
 const MISSES: f64 = 0.02;
 
-/// Values below which there is no interval: 8 of 8 on one side do not say enough.
+/// Fewest values with an interval: 8 of 8 on one side are not enough evidence.
 pub const LEAST: usize = 9;
 
 /// Median of `values` with its interval, which is valid at every length of a growing list;
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!((interval.median, interval.n), (50.5, 100));
     }
 
-    /// Whoever looks after every value is misled in one life of fifty at most.
+    /// A reader who looks after every value is misled in one life of fifty at most.
     #[test]
     fn it_holds_at_every_look() {
         const LIVES: u64 = 300;

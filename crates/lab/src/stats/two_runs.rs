@@ -36,7 +36,7 @@ pub fn two_runs(subject: &[f64], reference: &[f64]) -> Option<Interval> {
     })
 }
 
-/// Medians of [`BLOCKS`] stretches of `values`, or fewer where there are not so many.
+/// Medians of [`BLOCKS`] stretches of `values`, or of fewer if there are not enough values.
 fn blocks(values: &[f64]) -> Vec<f64> {
     let (all, count) = (values.len(), values.len().min(BLOCKS));
     let block = |at: usize| median(&values[at * all / count..(at + 1) * all / count]);
@@ -112,13 +112,13 @@ mod tests {
         counts
     }
 
-    /// A machine that is slower today is no regression of encryption.
+    /// A machine that is slower today does not mean that encryption has become slower.
     #[test]
     fn equal_runs_are_rarely_told_apart() {
         for rounds in [5, 10, 60, 300] {
             let (rates, shares) = misled(rounds, 0.08);
             assert!(shares <= 50, "{rounds}: {shares} of 1000");
-            // That is why rates are not judged where there is a share of plain's.
+            // For that reason, rates are not judged if there is a share of plain's.
             assert!(rates > 400, "{rounds}: {rates} of 1000");
         }
     }
@@ -131,7 +131,7 @@ mod tests {
         assert!(rates <= 150, "{rates} of 1000");
     }
 
-    /// Three per cent are found in a minute of slices, whatever the day.
+    /// Three per cent are found in a minute of slices, on any day.
     #[test]
     fn a_loss_is_found_on_another_day() {
         let found = (0..100).filter(|&seed| {

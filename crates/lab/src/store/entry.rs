@@ -58,10 +58,10 @@ enum Line<'a> {
     },
 }
 
-/// What stands in a run file.
+/// The content of a run file.
 #[derive(Default)]
 pub(super) struct Lines<'a> {
-    /// The last word on the run as a whole, as JSON.
+    /// The latest header of the run, as JSON.
     pub(super) header: Option<&'a str>,
     /// Records by position.
     pub(super) trials: BTreeMap<u32, &'a str>,
@@ -69,7 +69,7 @@ pub(super) struct Lines<'a> {
     pub(super) is_cut: bool,
 }
 
-/// Why a line cannot be read, and the position of the trial that it would be.
+/// The reason why a line cannot be read, and the position of the trial that it would hold.
 pub(super) type Unreadable = (Option<u32>, serde_json::Error);
 
 /// Trials of a run as JSON, with their positions.
@@ -199,8 +199,8 @@ enum Part<'a> {
     Trials(Vec<(u32, &'a RawValue)>),
 }
 
-/// Reads a file part by part, and returns how many of its bytes count. The rest is the
-/// torn end of an entry, whose writer was never told that it is safe.
+/// Reads a file part by part, and returns the number of its valid bytes. The rest is the torn end
+/// of an entry, whose writer never got a confirmation.
 fn parts<'a>(
     bytes: &'a [u8],
     mut take: impl FnMut(Part<'a>, usize) -> Result<(), Unreadable>,

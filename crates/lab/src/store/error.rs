@@ -1,4 +1,4 @@
-//! What can go wrong with a store, and what the user can do about it.
+//! The errors of a store, and their remedies.
 
 use super::Location;
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Nobody said where the store is, and the user has no home directory.
+    /// No location of the store was given, and the user has no home directory.
     #[error("there is no home directory in which to store runs")]
     NoDataDirectory {
         /// Why no home directory was found.
@@ -29,10 +29,10 @@ pub enum StoreError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is a file, and no folder.
+    /// The path is a file, not a folder.
     #[error("{} is not a store of runs: it is not a folder", path.display())]
     NotAStore {
         /// The file, left as it is.
@@ -44,7 +44,7 @@ pub enum StoreError {
         /// The file, left as it is.
         path: PathBuf,
     },
-    /// The file is no store of an earlier version.
+    /// The file is not a store of an earlier version.
     #[error("{} is not a store of an earlier version", path.display())]
     NotEarlier {
         /// The file, left as it is.
@@ -89,15 +89,15 @@ pub enum StoreError {
     Unreachable {
         /// The database.
         location: Location,
-        /// What was tried last.
+        /// The error of the last attempt.
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The server knows no such user, or not with this password.
+    /// The server does not know the user, or rejects the password.
     #[error("the store {location} refuses access to this user")]
     Credentials {
         /// The database.
         location: Location,
-        /// What the server said.
+        /// The server's error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// Runs are to be written to a server that was opened to read.
@@ -109,9 +109,9 @@ pub enum StoreError {
     /// As many bytes wait for the server as may.
     #[error("{} is full: at most {} of runs may wait there for the store", folder.display(), bytesize::ByteSize(*limit))]
     SpoolFull {
-        /// Where they wait.
+        /// The folder in which the runs wait.
         folder: PathBuf,
-        /// How many bytes may.
+        /// Maximum number of waiting bytes.
         limit: u64,
     },
     /// The configuration cannot be read.
@@ -169,7 +169,7 @@ pub enum StoreError {
     Database {
         /// The database.
         location: Location,
-        /// What the database engine said.
+        /// The database engine's error.
         source: Box<dyn Error + Send + Sync>,
     },
     /// A stored record is not what this program writes.
@@ -199,7 +199,7 @@ pub enum StoreError {
         run: String,
         /// Position of the trial; `None` for the header of the run.
         ordinal: Option<u32>,
-        /// Where in the record.
+        /// The parser's error, with its position in the record.
         source: serde_json::Error,
     },
     /// A run of this id is stored already.
@@ -266,7 +266,7 @@ fn some(ids: &[String]) -> String {
 }
 
 impl StoreError {
-    /// What the user can do about it: one line.
+    /// The remedy, as one line for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::NoDataDirectory { .. } => {

@@ -32,10 +32,10 @@ use std::time::{Duration, Instant};
 /// Version of the folder's layout.
 const VERSION: i64 = 1;
 
-/// What the file `version` begins with.
+/// The text at the start of the file `version`.
 const MARK: &str = "cryptmark runs ";
 
-/// How long to wait for other processes: longer than any change takes on a slow disk that
+/// Maximum time to wait for other processes. It is longer than any change takes on a slow disk that
 /// is being measured.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -109,7 +109,7 @@ impl Folder {
                 };
                 match entries.all(is_beginning) {
                     true => Ok(false),
-                    // Its version may have got its name meanwhile.
+                    // The file `version` may have got its name in the meantime.
                     false if self.path.join("version").exists() => Ok(true),
                     false => Err(foreign()),
                 }
@@ -340,7 +340,7 @@ impl Folder {
         Ok(self.baselines()?.into_values().collect())
     }
 
-    /// Acts on the bytes of a run's file; `None` where there is none.
+    /// Acts on the bytes of a run's file; `None` if there is no file.
     fn with_lines<T>(
         &self,
         run: &str,
@@ -467,7 +467,7 @@ impl Records for Folder {
         let id = |name: &str| named(name, "jsonl");
         let index = Index::of(&path, &self.path.join("runs"), id);
         let index = index.map_err(|error| self.failed(error))?;
-        // Whoever is in turn now need not wait for it, and some stores cannot be written.
+        // The process that holds the lock need not wait for this, and some stores are read-only.
         if let Some(text) = index.to_save()
             && let Ok(Some(turn)) = self.try_turn()
         {
@@ -488,7 +488,7 @@ impl Records for Folder {
         let mut page = Vec::new();
         let mut found = 0;
         for id in ids.iter().filter(|id| id.as_str() > after).take(FILES) {
-            // It may have been deleted meanwhile.
+            // The run may have been deleted in the meantime.
             let Some(run) = self.find(id)? else { continue };
             found += run.trials.len();
             page.push(run);
@@ -580,7 +580,7 @@ pub(super) fn file_name(of: &str, extension: &str) -> String {
     format!("{name}.{extension}")
 }
 
-/// What a file is the name of.
+/// The decoded name of a file: the inverse of `file_name`.
 pub(super) fn named(file: &str, extension: &str) -> Option<String> {
     let mut rest = file.strip_suffix(extension)?.strip_suffix('.')?.as_bytes();
     let mut of = Vec::with_capacity(rest.len());

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 /// the file system's clock.
 const SETTLED: Duration = Duration::from_secs(2);
 
-/// What the index knows about one file.
+/// The entry of one file in the index.
 #[derive(Clone, Serialize, Deserialize)]
 struct Row {
     size: u64,
@@ -39,8 +39,8 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Brings the index at `path` up to the run files in `folder`; `id` finds a run's id in
-    /// the name of its file. Files that are removed meanwhile are left out.
+    /// Brings the index at `path` up to the run files in `folder`; `id` finds a run's id in the
+    /// name of its file. Files that are removed in the meantime are left out.
     pub(super) fn of(
         path: &Path,
         folder: &Path,
@@ -89,7 +89,7 @@ impl Index {
             .flatten()
     }
 
-    /// What a list shows, sorted by id.
+    /// The summaries for a list, sorted by id.
     pub(super) fn into_summaries(self) -> Vec<RunSummary> {
         let mut runs: Vec<_> = self.rows.into_values().map(|row| row.summary).collect();
         runs.sort_by(|a, b| a.run.cmp(&b.run));
@@ -118,7 +118,7 @@ impl Row {
     }
 }
 
-/// What a list shows of a file that cannot be read: its name.
+/// The list entry for a file that cannot be read, which holds only its name.
 fn unreadable(run: &str) -> RunSummary {
     RunSummary {
         run: run.to_owned(),
@@ -131,7 +131,7 @@ fn unreadable(run: &str) -> RunSummary {
     }
 }
 
-/// What a list shows of a file; `None` if it is no run of a version that is known here.
+/// The list entry for a file; `None` if it is not a run of a known version.
 pub(super) fn summary(path: &Path, run: &str, size: u64) -> io::Result<Option<RunSummary>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut bytes = Vec::new();

@@ -1,4 +1,4 @@
-//! Where a store is: parsed from what a user types, printed without secrets.
+//! The location of a store. It is parsed from the user's input and printed without secrets.
 
 use super::StoreError;
 use super::folder::is_of_earlier;
@@ -10,7 +10,7 @@ use std::str::FromStr;
 /// A file in a folder that has taken over the runs of an earlier version.
 pub(super) const TAKEN_OVER: &str = "taken-over";
 
-/// Where the runs are kept.
+/// The place that keeps the runs.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Location {
     /// A folder of files; it is created when absent.
@@ -32,8 +32,8 @@ impl Location {
 }
 
 impl Location {
-    /// Runs of an earlier version beside the user's own store, and what to do about them;
-    /// none once they are taken over.
+    /// Instructions for runs of an earlier version that lie next to the user's own store; `None`
+    /// once they are taken over.
     pub fn earlier(&self) -> Option<String> {
         let Self::Folder(folder) = self else {
             return None;

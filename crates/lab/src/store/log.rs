@@ -49,14 +49,15 @@ impl Log {
             path: path.to_owned(),
         };
         match try_lock(&log.file) {
-            // Whoever held it may have removed or replaced it.
+            // The previous holder may have removed or replaced the file.
             Ok(()) if log.is_current() => log.heal().map(Some),
             Ok(()) | Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
 
-    /// A file at `path` with this text, whatever was there; it is on the disk afterwards.
+    /// Creates a file at `path` with this text, replacing any other file there. The text is on the
+    /// disk afterwards.
     pub(super) fn create(path: &Path, text: &str) -> io::Result<Self> {
         // Never through a link, and never what another process has open.
         match fs::remove_file(path) {

@@ -1,11 +1,11 @@
-//! Where runs are kept: files in a folder, a run a file. With the feature `postgres`,
-//! a PostgreSQL server can take them instead.
+//! The store of runs: files in a folder, one file per run. With the feature `postgres`, a
+//! PostgreSQL server can hold them instead.
 //!
-//! A trial is on the disk as soon as it is measured: the next one may fail. Several
-//! processes may write at the same time. Who writes to a server opens it with
-//! [`Store::open_to_write`]: runs are files of this machine first ([`Spool`]).
-//! A server's connections drive a runtime of their own, so callers see blocking calls;
-//! they must not be inside an async runtime themselves.
+//! A trial is on the disk as soon as it is measured, because the next one may fail. Several
+//! processes may write at the same time. To write to a server, open it with
+//! [`Store::open_to_write`]: runs are then files of this machine first ([`Spool`]). A server's
+//! connections drive a runtime of their own, so callers see blocking calls. The callers must not be
+//! inside an async runtime themselves.
 
 mod entry;
 mod error;
@@ -49,14 +49,14 @@ pub struct Store {
     kept: Kept,
 }
 
-/// What keeps the runs.
+/// The implementation that keeps the runs.
 enum Kept {
     Files(Folder),
     #[cfg(feature = "postgres")]
     Server(Box<server::Server>),
 }
 
-/// What a list shows of a run.
+/// The entry of a run in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSummary {
     /// Id of the run.
@@ -76,7 +76,7 @@ pub struct RunSummary {
     pub baselines: Vec<String>,
 }
 
-/// What a store does, whatever keeps the runs; [`Store`] says what each means.
+/// The operations of a store, whatever holds the runs. [`Store`] documents each of them.
 trait Records {
     fn write(&self, entry: Entry) -> Result<(), StoreError>;
     fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError>;
@@ -156,9 +156,9 @@ impl Names {
 }
 
 impl Store {
-    /// Opens the store at `location` and creates it if there is none.
+    /// Opens the store at `location` and creates it if it does not exist.
     ///
-    /// A new folder has mode 0700 and its files 0600. What is not a store of this program,
+    /// A new folder has mode 0700 and its files 0600. Anything that is not a store of this program,
     /// or comes from a newer version, is refused and left as it is.
     pub fn open(location: &Location) -> Result<Self, StoreError> {
         let kept = match location {
@@ -206,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Where this store is.
+    /// The location of this store.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -229,27 +229,26 @@ impl Store {
         self.records().write(Entry::trials(run, trials)?)
     }
 
-    /// Replaces the header of a run that was begun by its final state,
-    /// `partial` included; its `trials` are not looked at.
+    /// Replaces the header of a begun run with its final state, `partial` included. Its `trials`
+    /// are ignored.
     ///
-    /// A shard that is whole is then stored, and what other runs have left of it
-    /// is dropped; where another run was first, this one is, and
-    /// [`StoreError::ShardStored`] says so.
+    /// A complete shard is then stored, and the remains of other runs for it are dropped. If
+    /// another run was first, this run is dropped, and [`StoreError::ShardStored`] says so.
     pub fn finish(&self, run: &Run) -> Result<(), StoreError> {
         self.records().write(Entry::finish(run)?)
     }
 
-    /// Stores runs from their beginning to their end: all of them or, on an error, none.
-    /// Says of each what became of it; to do it again changes nothing.
+    /// Stores complete runs: all of them or, on an error, none. Returns the outcome of each run. A
+    /// second call with the same runs changes nothing.
     ///
-    /// Refuses a run if another one is stored under its id, and what [`Store::begin`] and
-    /// [`Store::put_trials`] refuse. What a server that is away cannot take waits, run by run.
+    /// Refuses a run if another one is stored under its id, and if [`Store::begin`] or
+    /// [`Store::put_trials`] would refuse it. If a server is unavailable, the runs wait one by one.
     pub fn take_over(&self, runs: &[Run]) -> Result<Vec<TakenOver>, StoreError> {
         self.records().take_over(runs)
     }
 
-    /// All runs in the order of their ids, oldest first. Of a file that cannot be read only
-    /// the id is known.
+    /// All runs in the order of their ids, oldest first. If a file cannot be read, only its id is
+    /// known.
     pub fn list(&self) -> Result<Vec<RunSummary>, StoreError> {
         self.records().list()
     }
@@ -269,11 +268,11 @@ impl Store {
         }
     }
 
-    /// The next whole runs behind the run `after`, in the order in which the store sorts
-    /// their ids; from the first where `after` is empty. None where `after` was the last.
+    /// The next whole runs behind the run `after`, in the order in which the store sorts their ids;
+    /// from the first if `after` is empty. The list is empty if `after` was the last run.
     ///
-    /// They are so many that their trials are `trials` or little more: one run may
-    /// have more than that alone. A run that is stored meanwhile may or may not come.
+    /// The runs have about `trials` trials together; a single run may have more than that. A run
+    /// that is stored in the meantime may or may not be returned.
     pub fn runs_after(&self, after: &str, trials: usize) -> Result<Vec<Run>, StoreError> {
         self.records().runs_after(after, trials)
     }
@@ -286,8 +285,8 @@ impl Store {
         self.records().delete(which)
     }
 
-    /// Gives a run, named as for [`Store::load`], the name `name`, taken from
-    /// another run where need be, and returns the id of the run.
+    /// Gives a run, named as for [`Store::load`], the name `name`, taken from another run if
+    /// necessary, and returns the id of the run.
     ///
     /// Refuses an empty name, [`LATEST`] and the id of a run.
     pub fn set_baseline(&self, name: &str, which: &str) -> Result<String, StoreError> {
@@ -304,10 +303,9 @@ impl Store {
         self.records().remove_baseline(name)
     }
 
-    /// The run that is the shard, where it is stored.
+    /// The run that is stored for the shard, if there is one.
     ///
-    /// Refuses a shard of an experiment that measures something else than the
-    /// stored one of the same name.
+    /// Refuses a shard of an experiment that differs from the stored one of the same name.
     pub fn stored_shard(&self, shard: &Shard) -> Result<Option<String>, StoreError> {
         self.records().stored_shard(shard)
     }

@@ -1,5 +1,5 @@
-//! [`Settings`]: which store, and where records wait for it, from the command
-//! line, the environment and the user's configuration.
+//! [`Settings`]: the store, and the place where records wait for it, from the command line, the
+//! environment and the user's configuration.
 
 use super::{Location, Spool, StoreError};
 use bytesize::ByteSize;
@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 /// Bytes of records that may wait for a store, unless the configuration says so.
 const SPOOL_SIZE: ByteSize = ByteSize::mib(256);
 
-/// Which store, and where records wait for it.
+/// The store, and the place where records wait for it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The store.
     pub location: Location,
-    /// Where what it cannot take waits.
+    /// The folder for runs that the store cannot take, with its limit.
     pub spool: Spool,
 }
 

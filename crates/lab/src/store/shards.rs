@@ -1,4 +1,4 @@
-//! Experiments in shards: which are stored, and who has begun them.
+//! Experiments in shards: the stored shards, and the runs that have begun them.
 
 use super::folder::{Folder, Turn, file_name};
 use super::{Store, StoreError};

@@ -14,23 +14,23 @@ const VERSION: i64 = 2;
 /// `cmrk`: marks a file as a store of this program.
 const APPLICATION_ID: i64 = 0x636d_726b;
 
-/// What became of the runs of an earlier version.
+/// The outcome of importing the runs of an earlier version.
 #[derive(Debug, Default)]
 pub struct FromSqlite {
     /// Runs that are stored now, or were before.
     pub stored: usize,
     /// Names that are given to the same runs now.
     pub baselines: usize,
-    /// Runs and names that are left in the file, and why.
+    /// Runs and names that are left in the file, with the reasons.
     pub left: Vec<StoreError>,
 }
 
 impl Store {
-    /// Stores all runs of `file`, the store of an earlier version, and names them as they
-    /// are named there. To do it again changes nothing, and the file stays as it is.
+    /// Stores all runs of `file`, the store of an earlier version, under the names that they have
+    /// there. A second call changes nothing, and the file stays as it is.
     ///
     /// # Errors
-    /// A file that is no such store or cannot be read, and a store that cannot be written.
+    /// The file is not such a store or cannot be read, or this store cannot be written.
     pub fn take_over_sqlite(&self, file: &Path) -> Result<FromSqlite, StoreError> {
         let earlier = Earlier::open(file)?;
         let mut taken = FromSqlite::default();

@@ -1,31 +1,31 @@
-//! Runs that come as a whole: from a file, or measured before anything was stored.
+//! Takes over complete runs, from a file or from a measurement before which nothing was stored.
 
 use super::StoreError;
 use super::folder::Folder;
 use crate::record::Run;
 use std::collections::BTreeMap;
 
-/// What became of a run that came as a whole.
+/// The outcome of taking over a complete run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakenOver {
-    /// It is stored, and was not before.
+    /// The run is stored now, and was not before.
     Stored,
-    /// A part of it was stored, whose place it takes.
+    /// The run replaces a part of it that was stored.
     Completed,
-    /// The store has it already, or more of it.
+    /// The store already has the run, or more of it.
     There,
-    /// Another run is the shard that it was measured for.
+    /// Another run is stored for its shard.
     Superseded {
         /// The run that is the shard.
         by: String,
     },
 }
 
-/// What becomes of runs, one after the other, whatever shards they are; `find` looks for
-/// what is stored under an id.
+/// Decides the outcome of runs, one after the other, regardless of their shards. `find` returns the
+/// run that is stored under an id.
 ///
 /// # Errors
-/// [`StoreError::RunExists`] where another run has the id.
+/// [`StoreError::RunExists`] if another run has the id.
 pub(super) fn judge_all(
     runs: &[Run],
     find: impl Fn(&str) -> Result<Option<Run>, StoreError>,
@@ -45,7 +45,7 @@ pub(super) fn judge_all(
     Ok(taken)
 }
 
-/// What becomes of a run of which `stored` is there under the same id.
+/// Decides the outcome of `run`, if `stored` has the same id.
 pub(super) fn judge(stored: &Run, run: &Run) -> Result<TakenOver, StoreError> {
     if stored == run {
         return Ok(TakenOver::There);
@@ -62,7 +62,7 @@ pub(super) fn judge(stored: &Run, run: &Run) -> Result<TakenOver, StoreError> {
     }
 }
 
-/// Whether a state of a run has as much as another one of it.
+/// Whether `run` has all trials and repetitions of `other`, another state of the same run.
 fn has_all(run: &Run, other: &Run) -> bool {
     run.trials.len() >= other.trials.len()
         && run

@@ -1,37 +1,38 @@
-//! Writing to a server: a run is a file of this machine first, and is handed over when it
-//! begins and when it has ended, or later where the server is away; exactly once.
+//! Writes to a server. A run is a file of this machine first. It is handed over exactly once: when
+//! it begins and when it has ended, or later if the server is unavailable.
 
 use super::{Location, Store, StoreError};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Where to keep what a server cannot take, and how much of it.
+/// The place for runs that a server cannot take, and its size limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spool {
     /// A folder on a file system that outlives the program; it is created. Every
     /// store has one of its own in it.
     pub folder: PathBuf,
-    /// No run begins while so many bytes wait for a store. A run that has begun is kept whole.
+    /// Maximum number of bytes that wait for a store, above which no run begins. A run that has
+    /// begun is always kept whole.
     pub limit: u64,
 }
 
-/// What became of the runs that waited.
+/// The outcome of handing over the waiting runs.
 #[derive(Debug, Default)]
 pub struct HandedOver {
     /// Runs that are stored now.
     pub stored: usize,
-    /// Runs that were dropped: another run is the shard that they were begun for.
+    /// Runs that were dropped, because another run is stored for their shard.
     pub superseded: usize,
-    /// Runs that the store refuses, or that cannot be read: why, and the file that
-    /// has them now.
+    /// Runs that the store refuses or that cannot be read, with the reason and the file that holds
+    /// them now.
     pub refused: Vec<(StoreError, PathBuf)>,
 }
 
 impl Store {
-    /// Opens the store at `location` for somebody who measures: runs for a PostgreSQL server
-    /// are files in `spool` until it has taken them.
+    /// Opens the store at `location` for a process that measures. Runs for a PostgreSQL server are
+    /// files in `spool` until the server has taken them.
     ///
-    /// Fails as [`Store::open`] does, but not where the server is away.
+    /// Fails as [`Store::open`] does, except that an unavailable server is not an error.
     pub fn open_to_write(location: &Location, spool: &Spool) -> Result<Self, StoreError> {
         #[cfg(feature = "postgres")]
         if let Location::Postgres(url) = location {
@@ -44,8 +45,8 @@ impl Store {
         Self::open(location)
     }
 
-    /// Why the server of this store was away when it was asked last; never, where the store
-    /// is a folder.
+    /// The reason why the server of this store was unavailable at the last attempt; `None` if it
+    /// was not, or the store is a folder.
     pub fn absence(&self) -> Option<String> {
         match &self.kept {
             super::Kept::Files(_) => None,
@@ -54,7 +55,7 @@ impl Store {
         }
     }
 
-    /// How many runs wait for the server, and where; none where nothing can.
+    /// The number of runs that wait for the server, and their folder; `None` if runs cannot wait.
     ///
     /// # Errors
     /// [`StoreError::Spool`].

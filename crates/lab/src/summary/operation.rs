@@ -5,19 +5,19 @@ use crate::file_system::OperationSample;
 use crate::record::{Bottleneck, Detail, FileOperation, TimeSplit, Trial};
 use crate::trial::{Sample, histogram};
 
-/// CPU time, summed over repetitions, from which on its split into user and
-/// system is meaningful where it is counted in ticks: 20 of 10 ms, seconds.
+/// CPU time, summed over repetitions, above which its split into user and system is meaningful,
+/// seconds. It applies to times counted in ticks, and is 20 ticks of 10 ms.
 const ENOUGH: f64 = 0.2;
 
-/// Share by which a part may exceed what it is a part of before that is told.
+/// Share by which a part may exceed its whole before a warning.
 const SLACK: f64 = 0.02;
 
 /// By how much more than that the counters of one repetition may be wrong, seconds:
 /// reading them takes as long, and not always equally long.
 const READING: f64 = 50e-6;
 
-/// A repetition, at the full pace of its core where that is known. Its time is all that it
-/// shares with requests: to tell it apart is for [`complete`].
+/// A repetition, at the full speed of its core if the speed is known. Only its time is comparable
+/// to that of requests; [`complete`] adds the rest.
 pub fn sample(taken: &OperationSample) -> Sample {
     let taken = taken.at_full_pace();
     let mut latency = histogram();
@@ -62,7 +62,7 @@ pub fn complete(
     trial.time_s = time;
 }
 
-/// A part of the time of every repetition; nothing where one is not known.
+/// A part of the time of every repetition; empty if one is unknown.
 fn all_known(samples: &[OperationSample], part: fn(&OperationSample) -> Option<f64>) -> Vec<f64> {
     let parts: Option<Vec<f64>> = samples.iter().map(part).collect();
     parts.unwrap_or_default()
@@ -88,7 +88,7 @@ fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
     }
 }
 
-/// Only encryption can be told from the rest.
+/// Only encryption can be separated from the rest.
 fn bottleneck(time: &TimeSplit) -> Bottleneck {
     match time.crypto {
         Some(crypto) if crypto >= DOMINANT * time.wall => Bottleneck::Cipher,

@@ -22,13 +22,13 @@ pub enum BareError {
         system: String,
         /// The cipher in dm-crypt notation.
         cipher: String,
-        /// What went wrong.
+        /// The failure.
         what: &'static str,
     },
 }
 
 impl BareError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),
@@ -131,7 +131,7 @@ impl Bare {
     /// `sector`. A thread's first call may open a library's handle for it.
     ///
     /// # Panics
-    /// Where `data` is no whole number of sectors.
+    /// If `data` is not a whole number of sectors.
     #[inline]
     pub fn crypt(&self, encrypts: bool, sector: u64, data: &mut [u8]) {
         let first = IvSector::new(sector);

@@ -1,4 +1,4 @@
-//! The kernel's dm-crypt over the extent: as root, where the kernel has it.
+//! The kernel's dm-crypt over the extent. It needs root and a kernel with dm-crypt.
 
 use super::engine_file::VolumeKey;
 use super::served::ServedError;
@@ -12,21 +12,20 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use zeroize::Zeroizing;
 
-/// What it is called.
+/// The name of the device-mapper target.
 const NAME: &str = "dm-crypt";
 
-/// Room for a table line: it must not be moved, which would leave the key behind.
+/// Capacity for a table line. A reallocation would leave a copy of the key behind.
 const LINE: usize = 4096;
 
 /// Devices that this process has made, which no two are to be named alike.
 static MADE: AtomicU32 = AtomicU32::new(0);
 
-/// What a table of dm-crypt says of all of `below`, from sector 0 on
-/// (Documentation/admin-guide/device-mapper/dm-crypt.rst); `cipher` in its
-/// notation.
+/// The dm-crypt table line for all of `below`, from sector 0 on
+/// (Documentation/admin-guide/device-mapper/dm-crypt.rst). `cipher` is in dm-crypt's notation.
 ///
 /// # Errors
-/// [`io::Error`] only if memory does not take it.
+/// [`io::Error`] only if memory cannot hold the line.
 pub(crate) fn table_line(
     cipher: &str,
     key: &VolumeKey,
@@ -41,12 +40,12 @@ pub(crate) fn table_line(
     Ok(line)
 }
 
-/// dm-crypt over `size` bytes of what `reach` leads to, under a fresh random key,
-/// driven by `engine`. A file gets a loop device, which goes around the page cache where it can.
+/// dm-crypt over `size` bytes of the storage at `reach`, under a fresh random key, driven by
+/// `engine`. A file gets a loop device, which bypasses the page cache if possible.
 ///
 /// # Errors
-/// [`ServedError::Unreachable`]; [`ServedError::Refused`] where the kernel has no
-/// dm-crypt or not this cipher; [`ServedError::Failed`] and [`ServedError::Target`].
+/// [`ServedError::Unreachable`]; [`ServedError::Refused`] if the kernel lacks dm-crypt or this
+/// cipher; [`ServedError::Failed`] and [`ServedError::Target`].
 pub(super) fn target(
     reach: Option<&Reach>,
     size: u64,

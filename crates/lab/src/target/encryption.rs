@@ -4,7 +4,7 @@ use super::{Backend, TargetError, sharing};
 use cipher::{CipherError, CipherSpec, SectorSize, Sharing};
 use thiserror::Error;
 
-/// What a target encrypts with.
+/// The cipher of a target, with its settings.
 #[derive(Clone, Copy, Debug)]
 pub struct Encryption {
     /// Cipher, mode and IV generator.
@@ -37,7 +37,7 @@ pub enum EncryptionError {
 }
 
 impl EncryptionError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Cipher(error) => error.remedy(),
@@ -98,11 +98,11 @@ impl Encryption {
         })
     }
 
-    /// The same with large requests shared among `cores`, from the size on from
-    /// which that is measured to be faster here; unchanged where it never is.
+    /// The same encryption with large requests shared among `cores`, from the size on at which that
+    /// is measured to be faster here. It is unchanged if sharing is never faster.
     ///
     /// # Errors
-    /// [`TargetError::Cipher`] where the cipher cannot be built or gets no threads.
+    /// [`TargetError::Cipher`] if the cipher cannot be built or gets no threads.
     pub fn shared_among(self, cores: u32) -> Result<Self, TargetError> {
         Ok(Self {
             sharing: match cores {
@@ -113,8 +113,8 @@ impl Encryption {
         })
     }
 
-    /// The same with requests of [`SHARED_FROM`] and more shared among all cores, whether or not
-    /// that is faster; `None` where one core is all, or they share already.
+    /// The same encryption with requests of [`SHARED_FROM`] and more shared among all cores,
+    /// whether or not that is faster. `None` if the machine has one core, or they share already.
     pub(crate) fn on_all_cores(self) -> Option<Self> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
         let several = cores > 1 && self.sharing.is_none();
@@ -131,7 +131,7 @@ impl Encryption {
         Some((sharing.cores, 2 * sharing.part as u64))
     }
 
-    /// What came of sharing among `cores`, for a user who asked for several.
+    /// The outcome of sharing requests among `cores`, for a user who asked for several cores.
     pub fn tell_sharing(&self, cores: u32) -> Option<String> {
         let Self {
             spec, sector_size, ..

@@ -1,9 +1,8 @@
-//! The built-in engine as a file for a loop device: `builtin-fuse` under a
-//! file system.
+//! The built-in engine as a file for a loop device: `builtin-fuse` under a file system.
 //!
-//! A process of its own serves it, because whoever mounts a file system waits
-//! in the kernel for it. [`serve`] is that process; [`EngineClient`] starts it
-//! and asks it for its times. It ends when its standard input does.
+//! A separate process serves the file, because a process that mounts a file system waits in the
+//! kernel for it. [`serve`] is that process; [`EngineClient`] starts it and asks it for its times.
+//! It ends when its standard input does.
 
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
@@ -27,16 +26,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thiserror::Error;
 use volume::{CryptDevice, Mapping, VolumeError};
 
-/// What the file is called.
+/// The name of the served file.
 const FILE: &str = "volume";
 
 /// The hidden subcommand that serves.
 pub const SUBCOMMAND: &str = "engine-file";
 
-/// Cores that are worth encrypting on for one file.
+/// The maximum number of cores that are worth encrypting on for one file.
 const MOST_THREADS: usize = 16;
 
-/// Why the engine does not serve.
+/// The reason why the engine does not serve.
 #[derive(Debug, Error)]
 pub enum EngineFileError {
     /// The server could not be started, or spoken to.
@@ -48,7 +47,7 @@ pub enum EngineFileError {
         /// Its reason.
         said: String,
     },
-    /// What it was asked for cannot be read.
+    /// The request to the server cannot be parsed.
     #[error("the engine's server received an unknown request")]
     Request(#[from] serde_json::Error),
     /// The cipher.
@@ -66,7 +65,7 @@ pub enum EngineFileError {
 }
 
 impl EngineFileError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Server(_) | Self::Request(_) => {
@@ -94,7 +93,7 @@ impl VolumeKey {
         Ok(Self(Key::random(bits as usize / 8)?))
     }
 
-    /// Writes it as hexadecimal digits; `-` where it is empty.
+    /// Writes the key as hexadecimal digits; `-` if it is empty.
     pub fn write_hex(&self, to: &mut impl Write) -> io::Result<()> {
         if self.0.is_empty() {
             return to.write_all(b"-");
@@ -123,7 +122,7 @@ impl VolumeKey {
     }
 }
 
-/// What a server is asked for; the key follows on a line of its own.
+/// A request to a server. The key follows on a line of its own.
 #[derive(Debug, Serialize, Deserialize)]
 struct Wanted {
     backing: PathBuf,
@@ -132,12 +131,12 @@ struct Wanted {
     sector_bytes: u32,
 }
 
-/// What a server says when the file is there.
+/// The server's report that the file is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineBackend {
-    /// What it encrypts by, `vaes512`.
+    /// The backend with which the server encrypts, such as `vaes512`.
     pub backend: String,
-    /// Whether that is constant-time.
+    /// Whether the backend is constant-time.
     pub constant_time: bool,
 }
 
@@ -150,7 +149,7 @@ pub struct EngineTimes {
     pub user: Option<f64>,
     /// System CPU time.
     pub sys: Option<f64>,
-    /// What it was asked to read and to write.
+    /// Bytes and requests that the server was asked to read and to write.
     pub moved: Option<Moved>,
 }
 
@@ -165,9 +164,9 @@ pub struct EngineClient {
 }
 
 impl EngineClient {
-    /// Lets `program`, which is this one, encrypt `backing` as a file in
-    /// `directory`. If `apart`, it gets a mount namespace of its own, which shares
-    /// mounts with this one where this one lets it.
+    /// Lets `program`, which is this one, encrypt `backing` as a file in `directory`. If `apart`,
+    /// it gets a mount namespace of its own, which shares mounts with this one if this one allows
+    /// it.
     ///
     /// # Errors
     /// [`EngineFileError::Server`], or [`EngineFileError::Refused`] with its reason.
@@ -226,7 +225,7 @@ impl EngineClient {
         Ok(client)
     }
 
-    /// What it encrypts by; nothing before it serves.
+    /// The backend with which the server encrypts; `None` before it serves.
     pub fn backend(&self) -> Option<&EngineBackend> {
         self.backend.as_ref()
     }
@@ -236,7 +235,7 @@ impl EngineClient {
         self.directory.join(FILE)
     }
 
-    /// Its times so far; nothing where it has ended.
+    /// The server's times so far; `None` if it has ended.
     pub fn times(&mut self) -> Option<EngineTimes> {
         self.say(|ask| writeln!(ask, "times")).ok()?;
         serde_json::from_str(&self.hear().ok()?).ok()
@@ -265,11 +264,11 @@ impl Drop for EngineClient {
     }
 }
 
-/// Serves what standard input asks for, until that ends. The first line on
-/// standard output is an [`EngineBackend`], or says why it does not serve.
+/// Serves the request on standard input until that ends. The first line on standard output is an
+/// [`EngineBackend`], or the reason for not serving.
 ///
 /// # Errors
-/// [`EngineFileError`] where nothing is served.
+/// [`EngineFileError`] if nothing is served.
 pub fn serve() -> Result<(), EngineFileError> {
     let mut lines = io::stdin().lock();
     let mut out = io::stdout().lock();
@@ -300,7 +299,7 @@ pub fn serve() -> Result<(), EngineFileError> {
     Ok(())
 }
 
-/// What `volume` was asked for since it is there.
+/// The bytes and requests that `volume` was asked for since it was opened.
 fn moved(volume: &Volume) -> Moved {
     let (read, written) = (
         volume.of(OperationKind::Read),
@@ -377,7 +376,7 @@ fn begin(
         device,
         crypto: Arc::clone(crypto),
     }));
-    // Calibrated before anybody asks for times.
+    // The clock is calibrated before the first request for times.
     Clock::get();
     let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let export = Export::new(Arc::clone(&device) as Arc<dyn BlockDevice>, Access::Write);
@@ -390,7 +389,7 @@ fn begin(
     Ok((mounted, device, backend))
 }
 
-/// What a server serves.
+/// The volume that a server serves.
 type Volume = Count<Metered<CryptDevice<FileDevice>>>;
 
 /// A device whose queues add the time of encryption to one counter, in ticks.
@@ -438,7 +437,7 @@ impl<D: BlockDevice> BlockDevice for Metered<D> {
 struct MeteredQueue<'a> {
     below: Box<dyn Queue + 'a>,
     meter: Rc<Meter>,
-    /// What the counter has of the meter.
+    /// The part of the meter's time that is already in the counter, in the meter's unit.
     told: u64,
     crypto: &'a AtomicU64,
 }

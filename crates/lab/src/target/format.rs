@@ -40,11 +40,11 @@ impl VolumeFormat {
 }
 
 impl Target {
-    /// The built-in engine over a new volume of all of `storage`, which is
-    /// overwritten where headers lie.
+    /// The built-in engine over a new volume of all of `storage`, whose header areas are
+    /// overwritten.
     ///
     /// # Errors
-    /// [`TargetError::Volume`] where the format has no such cipher or no room.
+    /// [`TargetError::Volume`] if the format lacks the cipher or has too little room.
     pub fn volume(
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,
@@ -86,11 +86,11 @@ impl Target {
     }
 }
 
-/// Makes a volume of TrueCrypt's family on all of `storage`: what it encrypts
-/// with, and where.
+/// Makes a volume of TrueCrypt's family on all of `storage`. Returns its encryption and the place
+/// of its data.
 ///
 /// # Errors
-/// [`TargetError::Volume`] where the family has no such cipher or no room.
+/// [`TargetError::Volume`] if the family lacks the cipher or there is too little room.
 pub(super) fn tcrypt_volume(
     storage: &dyn BlockDevice,
     family: Family,

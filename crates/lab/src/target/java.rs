@@ -24,13 +24,13 @@ use thiserror::Error;
 const SOURCE: &str = include_str!("java/CryptBench.java");
 const CLASS: &str = "CryptBench";
 
-/// What brings a Java that can compile one file.
+/// The package that provides a Java that can compile one file.
 const PACKAGE: &str = match cfg!(target_os = "linux") {
     true => "Debian: openjdk-17-jdk-headless",
     false => "a JDK, by JAVA_HOME or PATH",
 };
 
-/// Seeds of the buffers and of key and IV; any will do that are not zero.
+/// Seeds of the buffers and of key and IV; any values other than zero will do.
 const DATA_SEED: u64 = 0x9e37_79b9_7f4a_7c15;
 const KEY_SEED: u64 = 0xd1b5_4a32_d192_ed03;
 
@@ -53,7 +53,7 @@ impl Direction {
     }
 }
 
-/// What Java is asked to measure, in the kernel's words.
+/// The measurement that Java is asked for, in the kernel's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JavaRequest<'a> {
     /// `aes`, `blowfish`, `des` or `des3_ede`.
@@ -77,7 +77,7 @@ pub struct JavaRequest<'a> {
 /// Why Java did not measure.
 #[derive(Debug, Error)]
 pub enum JavaError {
-    /// SunJCE has no such cipher, or not with this key.
+    /// SunJCE lacks the cipher, or does not take this key size.
     #[error("java has no {algorithm}-{mode} with {key_bits} bits")]
     NoCipher {
         /// The block cipher.
@@ -101,7 +101,7 @@ pub enum JavaError {
     /// No answer in time; the virtual machine was killed.
     #[error("java did not answer `{request}` within {seconds} s")]
     Silent {
-        /// What was asked.
+        /// The request.
         request: String,
         /// The limit.
         seconds: u64,
@@ -109,7 +109,7 @@ pub enum JavaError {
     /// The virtual machine ended by itself.
     #[error("java ended: {said}")]
     Ended {
-        /// Its last words on standard error.
+        /// The last lines on standard error.
         said: String,
     },
     /// The user asked to stop.
@@ -134,7 +134,7 @@ pub enum JavaError {
 }
 
 impl JavaError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoCipher { .. } => {
@@ -230,7 +230,7 @@ impl Java {
     /// Seconds of every repetition; `stop` ends them before the next.
     ///
     /// # Errors
-    /// [`JavaError`], also where the output is wrong.
+    /// [`JavaError`], also if the output is wrong.
     pub fn measure(
         &self,
         request: &JavaRequest<'_>,

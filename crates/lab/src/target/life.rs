@@ -12,7 +12,7 @@ use drive::ssd::Ssd;
 use drive::{Processor, SimulatedDevice};
 use std::ops::ControlFlow;
 
-/// How an SSD is used, and what is beside its own numbers.
+/// The use of an SSD, and its settings beyond the drive's own numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Use {
     /// Pages beyond those that the host can write; the drive's own when absent.
@@ -25,7 +25,7 @@ pub struct Use {
     pub overwrites: f64,
     /// Bytes that the host writes a day.
     pub daily: u64,
-    /// How long is looked at.
+    /// Length of the simulated life, years.
     pub years: f64,
     /// Share of the drive that [`TrimPolicy::Unpartitioned`] leaves.
     pub unpartitioned: f64,
@@ -39,14 +39,14 @@ pub struct Living {
     by: Use,
 }
 
-/// What a life comes to.
+/// The outcome of a life.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Flash writes ÷ host writes over all the years.
     pub write_amplification: f64,
-    /// When the blocks have had their erases.
+    /// Time until the blocks have reached their erase limit, years.
     pub lifetime_years: f64,
-    /// What the host has written by then, 10¹² bytes.
+    /// Bytes that the host has written by then, in units of 10¹² bytes.
     pub terabytes_written: f64,
 }
 
@@ -118,11 +118,11 @@ impl Living {
     }
 
     /// Lives until it is worn, and makes a drive of the same age to be used; the same seed gives
-    /// the same. `report` is told the share that is done, and may end it.
+    /// the same. `report` gets the share that is done, and may end the life.
     ///
     /// # Errors
     /// [`SimulatedError::Drive`] names the number that is impossible;
-    /// [`SimulatedError::Interrupted`] where `report` ended it.
+    /// [`SimulatedError::Interrupted`] if `report` ended it.
     pub fn live(
         &self,
         policy: TrimPolicy,

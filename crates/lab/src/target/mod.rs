@@ -55,14 +55,15 @@ pub enum TargetError {
     /// The device failed.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// What was written did not come back, or went to the device unencrypted.
+    /// The data that came back are not those that were written, or the data
+    /// reached the device unencrypted.
     #[error("{system} with {cipher} failed its self-check: {what}")]
     SelfCheck {
         /// The contract's word for the system.
         system: String,
         /// The cipher in dm-crypt notation.
         cipher: String,
-        /// What went wrong.
+        /// The failure.
         what: &'static str,
     },
 }
@@ -73,20 +74,20 @@ pub struct Target {
     pub system: System,
     /// Version of the system.
     pub version: String,
-    /// What it encrypts with; `None` for the plain device.
+    /// The system's encryption; `None` for the plain device.
     pub encryption: Option<Encryption>,
     /// Backend in use.
     pub backend: Option<Backend>,
     /// Whether the backend is constant-time.
     pub constant_time: Option<bool>,
-    /// What its data are on, where that is not the session's own extent.
+    /// The device that holds its data, if that is not the session's own extent.
     pub elsewhere: Option<Device>,
-    /// The format of its volume; `None` where all of the storage is data.
+    /// The format of its volume; `None` if all of the storage is data.
     pub format: Option<VolumeFormat>,
     device: Box<dyn BlockDevice>,
-    /// What serves the device; it goes after it.
+    /// The server of the device. It is dropped after the device.
     _server: Option<Box<dyn Send + Sync>>,
-    /// Where on the storage the data begins.
+    /// Offset of the data on the storage, bytes.
     data_offset: u64,
 }
 
@@ -107,8 +108,8 @@ impl Target {
         }
     }
 
-    /// Whatever is mounted where `storage` is, by `name`: nothing is known of
-    /// what it does with the data.
+    /// The mounted system that holds `storage`, under `name`. Its treatment of
+    /// the data is unknown.
     pub fn mounted(name: &str, storage: Storage) -> Self {
         let kind = storage.description.filesystem.as_deref();
         Self {
@@ -122,7 +123,7 @@ impl Target {
     /// The built-in engine over all of `storage`, under a fresh random key.
     ///
     /// # Errors
-    /// [`TargetError::Volume`] where the cipher cannot be built so.
+    /// [`TargetError::Volume`] if the cipher cannot be built like that.
     pub fn builtin(
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,
@@ -178,7 +179,7 @@ impl Target {
         })
     }
 
-    /// What a user should know about the cipher, however fast it is.
+    /// Warnings for the user about the cipher that hold at any speed.
     pub fn warnings(&self) -> Vec<String> {
         let Some(Encryption { spec, .. }) = self.encryption else {
             return Vec::new();
@@ -199,8 +200,9 @@ impl Target {
         &*self.device
     }
 
-    /// Writes a block through the target and reads it back, through it and
-    /// around it: a benchmark of something that does not encrypt is no answer.
+    /// Writes a block through the target and reads it back, both through the
+    /// target and around it. A benchmark of a system that does not encrypt
+    /// would be meaningless.
     ///
     /// # Errors
     /// [`TargetError::SelfCheck`] says what did not hold.
@@ -247,7 +249,7 @@ impl Target {
 }
 
 impl TargetError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Volume(error) => error.remedy(),

@@ -32,7 +32,7 @@ impl Program {
         }
     }
 
-    /// Who brings it.
+    /// The package or source that provides the program.
     pub const fn package(self) -> &'static str {
         match self {
             Self::Qemu => "Debian's qemu-utils",

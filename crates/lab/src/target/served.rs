@@ -42,7 +42,7 @@ pub enum ServedError {
     Missing {
         /// The program.
         program: &'static str,
-        /// What brings it.
+        /// The package that provides the program.
         package: &'static str,
     },
     /// The extent has no path by which a program could reach it.
@@ -84,7 +84,7 @@ pub enum ServedError {
 }
 
 impl ServedError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { package, .. } => format!("Install {package}."),
@@ -99,8 +99,8 @@ impl ServedError {
     }
 }
 
-/// The command that serves the LUKS1 volume at `path` on the socket `nbd` in
-/// `folder`, where the passphrase is in `line`.
+/// The command that serves the LUKS1 volume at `path` on the socket `nbd` in `folder`. The
+/// passphrase is in the file `line` there.
 type Serve = fn(folder: &Path, path: &Path, direct: bool) -> Command;
 
 fn qemu_nbd(folder: &Path, path: &Path, direct: bool) -> Command {
@@ -174,15 +174,14 @@ fn is_same(one: &Path, other: &Path) -> bool {
 impl Drop for Name {
     fn drop(&mut self) {
         if self.lent {
-            // Whoever tidies up the folder may have been faster.
+            // Another process may already have removed the file.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// The built-in engine behind the built-in NBD server, over all of `storage`.
-/// Where the storage answers at once, as memory does, a client's requests are
-/// worked on by one thread.
+/// The built-in engine behind the built-in NBD server, over all of `storage`. If the storage
+/// answers at once, as memory does, one thread handles a client's requests.
 ///
 /// # Errors
 /// [`ServedError::Server`], [`ServedError::Client`] and [`ServedError::Target`].
@@ -276,7 +275,7 @@ impl Storage {
     pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
         let size = self.device.geometry().size;
         let named = |engine: &Engine| engine.name() == self.description.engine;
-        // What plain is driven by, so that nothing else differs.
+        // The engine that drives plain, so that nothing else differs.
         let engine = Engine::ALL.into_iter().find(named);
         dm_crypt::target(self.reach.as_ref(), size, engine, encryption)
     }
@@ -350,7 +349,7 @@ pub fn foreign(
     })
 }
 
-/// Makes a LUKS1 volume; where its data begins.
+/// Makes a LUKS1 volume and returns the offset of its data.
 fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, TargetError> {
     let key = Key::random(encryption.key_bits as usize / 8)?;
     let creation = luks1::Creation {
@@ -383,13 +382,13 @@ impl Drop for Own {
     fn drop(&mut self) {
         self.end.now();
         if let Some(thread) = self.thread.take() {
-            // What it could not do, its client was told.
+            // Its errors have already been reported to the client.
             let _ = thread.join();
         }
     }
 }
 
-/// Our file; it ends when nobody has it open.
+/// Our file. Its server ends when no process has the file open.
 struct OwnFile(FuseMount);
 
 impl Drop for OwnFile {

@@ -22,10 +22,10 @@ const TURN: f64 = 200e-6;
 /// The smallest parts with which `cores` are faster than one on every request
 /// from two parts to 4 MiB, in both directions; `None` if no parts are.
 ///
-/// Takes up to a few seconds, and is true for the machine as busy as it is.
+/// It takes up to a few seconds, and holds for the machine's current load.
 ///
 /// # Errors
-/// [`TargetError`] where the cipher cannot be built or gets no threads.
+/// [`TargetError`] if the cipher cannot be built or gets no threads.
 pub(super) fn sharing(
     encryption: &Encryption,
     cores: usize,

@@ -20,7 +20,7 @@ use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// What the names of simulated drives begin with.
+/// The prefix of the names of simulated drives.
 pub const DRIVE: &str = "drive:";
 
 /// Why a drive cannot be simulated.
@@ -46,17 +46,17 @@ pub enum SimulatedError {
     /// All of the extent is to be written, and there would be too few blocks to clean.
     #[error("{name} with {} has too few spare blocks to be written completely", size.display().si())]
     TooFewBlocks {
-        /// What was given.
+        /// The given name.
         name: String,
         /// Bytes asked for.
         size: ByteSize,
-        /// Bytes that do.
+        /// The smallest size that is possible, bytes.
         least: ByteSize,
     },
-    /// What the name stands for is no drive, or too small a one.
+    /// The name does not stand for a possible drive, or the drive is too small.
     #[error("{name}: {source}")]
     Impossible {
-        /// What was given.
+        /// The given name.
         name: String,
         /// Why.
         source: DriveError,
@@ -67,7 +67,7 @@ pub enum SimulatedError {
 }
 
 impl SimulatedError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Read { .. } => {
@@ -124,10 +124,10 @@ pub fn toml(name: &str) -> Result<String, SimulatedError> {
     })
 }
 
-/// `size`, or more where [`Simulated::whole`] needs more of the drive.
+/// `size`, or more if [`Simulated::whole`] needs more of the drive.
 ///
 /// # Errors
-/// Those of [`preset`].
+/// The errors of [`preset`].
 pub fn whole_size(name: &str, size: ByteSize) -> Result<ByteSize, SimulatedError> {
     Ok(match preset(name)? {
         Preset::Ssd(ssd) if size < ssd.least_capacity() => {
@@ -150,11 +150,11 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// The first `size` bytes of the drive with a name that [`preset`] knows.
-    /// `filling` is told the bytes written to it so far, and may end it.
+    /// The first `size` bytes of the drive with a name that [`preset`] knows. `filling` gets the
+    /// bytes written to the drive so far, and may end the filling.
     ///
     /// # Errors
-    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] where `filling` ended it.
+    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] if `filling` ended it.
     pub fn open(
         name: &str,
         size: u64,
@@ -219,7 +219,7 @@ impl Simulated {
         Ok(simulated)
     }
 
-    /// What a record says of it.
+    /// The drive's description for a record.
     pub fn description(&self) -> Device {
         description(&self.name, self.size)
     }
@@ -243,8 +243,7 @@ impl Simulated {
 /// `cores` behind a driver that encrypt at `mb_s` each, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SimulatedError::Drive`] where the rate is none, or the driver cannot use
-/// so many cores.
+/// [`SimulatedError::Drive`] if the rate is invalid, or the driver cannot use `cores` cores.
 pub fn processor(
     driver: Driver,
     cores: NonZeroU32,
@@ -253,7 +252,7 @@ pub fn processor(
     Ok(Processor::new(driver, cores, mb_s)?)
 }
 
-/// What a record says of `size` bytes of the drive `name`.
+/// The description for a record of `size` bytes of the drive `name`.
 pub fn description(name: &str, size: u64) -> Device {
     Device {
         kind: "simulated".to_owned(),
@@ -313,7 +312,7 @@ impl From<CipherRate> for String {
     }
 }
 
-/// A word that is no rate.
+/// A word that is not a rate.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{0} is not a rate; write it like 145MB/s")]
 pub struct NoRate(String);
@@ -364,7 +363,7 @@ mod tests {
         }
     }
 
-    /// Adiantum is no AES: a processor without its instructions is what it is for.
+    /// Adiantum is not AES: it is meant for processors without AES instructions.
     #[test]
     fn a_rate_is_for_one_cipher() {
         let rates = BTreeMap::from([

@@ -17,13 +17,13 @@ use thiserror::Error;
 
 /// The extent under test, filled with incompressible data.
 pub struct Storage {
-    /// The plain device: exactly the extent, nothing beside it.
+    /// The plain device: exactly the extent and nothing else.
     pub device: Arc<dyn BlockDevice>,
-    /// Where another program reaches it.
+    /// The path by which another program reaches it.
     pub reach: Option<Reach>,
-    /// What it is.
+    /// The description of the device for records.
     pub description: Device,
-    /// What the reader of the figures should know about it.
+    /// Warnings for readers of the figures.
     pub warnings: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ pub enum StorageError {
         path: PathBuf,
         /// Its size.
         available: u64,
-        /// What the plan needs.
+        /// Bytes that the plan needs.
         needed: u64,
     },
     /// The export of a server cannot be had.
@@ -83,7 +83,7 @@ pub enum StorageError {
 }
 
 impl StorageError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { .. } | Self::Kind { .. } => {
@@ -137,8 +137,8 @@ impl StorageError {
     }
 }
 
-/// Whether `path` is no path but the URI of an export of an NBD server, right or
-/// wrong: a scheme `nbd`, `nbds`, or one of both with a plus, and `//`.
+/// Whether `path` is the URI of an NBD export, valid or not, instead of a path. Such a URI has a
+/// scheme `nbd` or `nbds`, alone or followed by a plus, and `//`.
 pub fn names_export(path: &Path) -> bool {
     let scheme = path.to_str().and_then(|text| text.split_once("://"));
     scheme.is_some_and(|(scheme, _)| {
@@ -147,7 +147,7 @@ pub fn names_export(path: &Path) -> bool {
     })
 }
 
-/// Where an extent is to be, and how it is made.
+/// The place of an extent, and the way in which it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
     /// A directory (a test file is made there and never seen), a file, a block device, or the

@@ -21,11 +21,11 @@ pub enum System {
     BuiltinFuse,
     /// The kernel's dm-crypt.
     DmCrypt,
-    /// Whatever is mounted on a directory: `path:` and the directory.
+    /// The file system that is mounted on a directory: `path:` and the directory.
     Path(String),
     /// Another program's volumes, behind its NBD server.
     Served(Program),
-    /// A drive that is not here, plain and encrypted: `drive:` and its name.
+    /// A simulated drive, plain and encrypted: `drive:` and its name.
     Simulated(String),
     /// A cipher library, in the cipher tier only.
     Library(Library),
@@ -53,17 +53,17 @@ const ABSENT: &[(&str, &str)] = &[
 
 const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, --tier fs";
 
-/// What the names of mounted systems begin with.
+/// The prefix of the names of mounted systems.
 const PATH: &str = "path:";
 
-/// A word that names no system.
+/// A word that does not name a system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "unknown system {name:?}; use none, builtin, dm-crypt, veracrypt or another system that \
      `cryptmark doctor` lists"
 )]
 pub struct UnknownSystem {
-    /// What was given.
+    /// The given name.
     pub name: String,
 }
 
@@ -131,7 +131,7 @@ impl System {
         )
     }
 
-    /// What would bring an absent system; `None` for those that are here.
+    /// The means to get an absent system; `None` for an available one.
     pub fn needs(&self) -> Option<&'static str> {
         let Self::Absent(name) = self else {
             return None;
@@ -142,7 +142,7 @@ impl System {
             .map(|(_, needs)| *needs)
     }
 
-    /// Every system of the contract, with what would bring it where it is absent.
+    /// Every system of the contract. An absent system comes with the means to get it.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));
         let drive = Self::Simulated(format!("{DRIVE}…"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 use volume::{Argon2Variant, Hash, Kdf, KdfKind, Limits, Machine, VolumeError};
 
-/// What cryptsetup calibrates an unlock to (`--iter-time`), ms.
+/// The duration to which cryptsetup calibrates an unlock (`--iter-time`), ms.
 pub const ITER_TIME_MS: u32 = 2000;
 
 /// A key of `aes-xts-plain64` with 512 bits, what all three create by default.
@@ -24,7 +24,7 @@ const CASCADE_KEYS: usize = 192;
 /// A derivation failed or was interrupted.
 #[derive(Debug, Error)]
 pub enum UnlockError {
-    /// It was refused, or there is no memory for it.
+    /// The derivation was refused, or memory is too small for it.
     #[error(transparent)]
     Volume(#[from] VolumeError),
     /// The user asked to stop.
@@ -33,7 +33,7 @@ pub enum UnlockError {
 }
 
 impl UnlockError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Volume(error) => error.remedy(),
@@ -47,18 +47,18 @@ impl UnlockError {
 pub struct Recipe {
     /// Its name as a workload, `veracrypt-pbkdf2-sha512`.
     pub name: &'static str,
-    /// The format, in the contract's words; empty of a derivation for its own sake.
+    /// The format, in the contract's words; empty for a derivation that belongs to no format.
     pub format: &'static str,
     cost: Cost,
     /// Bytes of key that unlocking derives.
     unlock_bytes: usize,
 }
 
-/// What decides the costs.
+/// The way in which the costs are determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cost {
     Fixed(Kdf),
-    /// What takes so long here as is asked for.
+    /// Costs that are calibrated to take the requested time on this machine.
     Calibrated(KdfKind),
 }
 
@@ -135,7 +135,7 @@ pub const RECIPES: &[Recipe] = &[
     ),
 ];
 
-/// What `cryptsetup benchmark` derives, by its names: keys of 256 bits.
+/// The derivations that `cryptsetup benchmark` runs, by its names, with keys of 256 bits.
 pub const BENCHMARK: &[Recipe] = &[
     pbkdf2("pbkdf2-sha1", Hash::Sha1),
     pbkdf2("pbkdf2-sha256", Hash::Sha256),
@@ -160,7 +160,7 @@ pub const BENCHMARK: &[Recipe] = &[
     },
 ];
 
-/// Enough iterations to be told from none; their number a second is what counts.
+/// Enough iterations to take a measurable time; the result is their number per second.
 const fn pbkdf2(name: &'static str, hash: Hash) -> Recipe {
     let cost = Cost::Fixed(Kdf::Pbkdf2 {
         hash,
@@ -198,12 +198,11 @@ const fn luks(name: &'static str, format: &'static str, cost: Cost) -> Recipe {
 }
 
 impl Recipe {
-    /// Settles the costs: at once where the format fixes them, in some seconds
-    /// where it calibrates, to `iter_time` ms. `cores` and `memory` bytes are the
-    /// machine's.
+    /// Settles the costs: at once if the format fixes them, or in some seconds by calibrating them
+    /// to `iter_time` ms. `cores` and `memory` bytes are the machine's.
     ///
     /// # Errors
-    /// [`UnlockError::Volume`] where there is no memory.
+    /// [`UnlockError::Volume`] if memory is too small.
     pub fn prepare(&self, cores: u32, memory: u64, iter_time: u32) -> Result<Unlock, UnlockError> {
         let kdf = match self.cost {
             Cost::Fixed(kdf) => kdf,
@@ -245,19 +244,19 @@ fn derive(kdf: Kdf, bytes: usize, nth: u64) -> Result<(), UnlockError> {
 /// A format's derivation with its costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unlock {
-    /// What it was made of.
+    /// The recipe that it was made from.
     pub recipe: Recipe,
     kdf: Kdf,
-    /// What was asked for where it calibrates, ms.
+    /// The requested duration if the costs are calibrated, ms.
     iter_time: u32,
 }
 
-/// What is done with a derivation.
+/// The purpose of a derivation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The owner opens the volume, alone on the machine.
     Unlock,
-    /// Somebody tries passphrases, on all cores at once.
+    /// An attacker tries passphrases, on all cores at once.
     Guess,
 }
 

@@ -22,7 +22,7 @@ const COMMAND: &str = Program::Veracrypt.command();
 /// Slots that it has.
 const SLOTS: u32 = 64;
 
-/// What the folders in which it serves are called, before their number.
+/// The prefix, before a number, of the folders in which VeraCrypt serves.
 const SERVED: &str = ".veracrypt_aux_mnt";
 
 /// VeraCrypt over a volume that is made on all of `storage`, which it reaches
@@ -138,7 +138,7 @@ fn speak(
         .args(more)
         .args(["--mount-options=nokernelcrypto"])
         .args(volume)
-        // Where it makes the folders in which it serves.
+        // VeraCrypt makes the folders in which it serves here.
         .env("TMPDIR", folder)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

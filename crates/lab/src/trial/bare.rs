@@ -30,18 +30,18 @@ use std::time::{Duration, Instant};
 /// about a thousandth of it.
 const BATCH: Duration = Duration::from_micros(20);
 
-/// Where data begins in its page, by repetition: at cache lines, as I/O
-/// buffers do, and once where an allocator may put it.
+/// Offset of the data in its page, by repetition: at cache lines, as I/O
+/// buffers have it, and once as an allocator may place it.
 const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
 
 /// Runs `workload` once on `cipher`, over `extent` bytes in every thread, or
-/// over one request where that is longer. Repetitions differ in alignment.
+/// over one request if that is longer. Repetitions differ in alignment.
 ///
 /// # Errors
 /// [`TrialError::Interrupted`].
 ///
 /// # Panics
-/// Where requests are not whole sectors.
+/// If requests are not whole sectors.
 pub fn run(
     cipher: &Bare,
     workload: &Workload,
@@ -124,10 +124,10 @@ fn warm_up(cipher: &Bare, encrypts: bool, data: &mut Data) {
     }
 }
 
-/// What one thread works on.
+/// The data that one thread works on.
 struct Data {
     buffer: AlignedBuffer,
-    /// Where the first request begins in the buffer.
+    /// Offset of the first request in the buffer.
     offset: usize,
     request_bytes: usize,
     /// Requests that the buffer holds.
@@ -154,7 +154,7 @@ impl Data {
     }
 }
 
-/// What one thread measured; time in ticks.
+/// The measurements of one thread; times are in ticks.
 struct Measured {
     wall: u64,
     requests: u64,

@@ -1,10 +1,10 @@
 //! [`Full`]: the time in which a queue was full.
 //!
-//! A slice is so short that filling and emptying its queue would tell. And devices answer in
-//! bursts, often all requests that are in flight at once: from the end of a burst to the begin of
-//! another there are fewer answers than there is time for. So the time of whole turns is taken,
-//! of as many answers as are in flight or a multiple of that, and the mean over all stretches of
-//! that length.
+//! A slice is so short that filling and emptying its queue would distort its rate. In addition,
+//! devices answer in bursts, often all requests in flight at once. From the end of one burst to the
+//! beginning of another there are fewer answers than the time allows. The rate is therefore taken
+//! over whole turns. A turn is as many answers as there are requests in flight, and a stretch is a
+//! multiple of that. The result is the mean over all stretches of that length.
 
 use super::Rates;
 use crate::clock::Clock;
@@ -17,16 +17,17 @@ pub(super) struct Full {
     answers: usize,
     /// Ticks of the last of those that fill it and of the next answers: `depth` in all.
     first: Vec<u64>,
-    /// Ticks of the last two turns, in a ring that begins where `first` does.
+    /// Ticks of the last two turns, in a ring that begins at the same answer as `first`.
     last: Vec<u64>,
     /// Place of the next answer in the ring.
     next: usize,
-    /// Whether no more answers count: one was not followed by a request, or the visit is no slice.
+    /// Whether further answers are ignored, because a request did not follow an answer or the visit
+    /// is not a slice.
     ended: bool,
 }
 
 impl Full {
-    /// With so many requests in flight; it counts nothing unless the visit is a slice.
+    /// A meter for `depth` requests in flight. It counts nothing unless the visit is a slice.
     pub(super) fn new(depth: usize, slice: bool) -> Self {
         Self {
             depth,
@@ -59,7 +60,7 @@ impl Full {
         }
     }
 
-    /// The rates, if each request has `bytes`; `None` where there was no whole turn.
+    /// The rates, if each request has `bytes`; `None` if there was no whole turn.
     pub(super) fn rates(&self, bytes: f64, clock: &Clock) -> Option<Rates> {
         let (depth, ring) = (self.depth, self.last.len());
         let last = self.answers.checked_sub(depth)?;
@@ -85,7 +86,7 @@ impl Full {
 mod tests {
     use super::*;
 
-    /// Requests a second of answers at these milliseconds, the last of which nobody follows.
+    /// Requests per second for answers at these milliseconds, the last of which no request follows.
     fn rate(depth: usize, answers: &[f64]) -> Option<f64> {
         let clock = Clock::get();
         let mut full = Full::new(depth, true);
@@ -93,7 +94,7 @@ mod tests {
             let ticks = (at / 1e3 * clock.hz) as u64;
             full.answer(ticks, number + 1 < answers.len());
         }
-        // What is answered afterwards empties the queue.
+        // Later answers empty the queue.
         let end = (answers[answers.len() - 1] / 1e3 * clock.hz) as u64;
         (0..depth).for_each(|_| full.answer(end, false));
         full.rates(4096.0, clock).map(|rates| rates.iops)

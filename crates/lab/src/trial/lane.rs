@@ -85,7 +85,7 @@ impl Windows {
     }
 }
 
-/// What one driving thread measured; times are ticks.
+/// The measurements of one driving thread; times are in ticks.
 pub(super) struct Lane {
     wall: u64,
     /// Part of the wall time in which the parts were metered.

@@ -11,14 +11,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Barrier;
 
-/// What is done with the files of each job.
+/// The action on the files of each job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFiles {
     /// Create and write.
     Write,
     /// Read.
     Read,
-    /// Copy beside themselves.
+    /// Copy each file in its own directory.
     Copy,
     /// Ask for the attributes.
     Stat,
@@ -28,7 +28,7 @@ pub enum OnFiles {
     Encrypt,
 }
 
-/// Which files, where, and how many do it.
+/// The files, their place, and the number of concurrent jobs.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
     /// The mounted directory, or a device.
@@ -39,10 +39,9 @@ pub struct Load<'a> {
     pub jobs: u32,
     /// Bytes of a system call.
     pub buffer: usize,
-    /// What is written.
+    /// The content that is written.
     pub noise: &'a Noise,
-    /// The device, where it keeps what the file system has written in a cache of
-    /// its own.
+    /// The device, if it has a cache of its own for the file system's writes.
     pub caching: Option<&'a Path>,
 }
 
@@ -85,7 +84,7 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
     })
 }
 
-/// What was changed reaches the device.
+/// Brings the changes of an operation to the device.
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
         OnFiles::Read | OnFiles::Stat | OnFiles::Encrypt => Ok(()),
@@ -93,7 +92,7 @@ fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     }
 }
 
-/// Everything of the file system that holds `path` reaches the device.
+/// Brings all data of the file system that holds `path` to the device.
 fn synced(path: &Path, caching: Option<&Path>) -> io::Result<()> {
     rustix::fs::syncfs(File::open(path)?)?;
     match caching {
@@ -177,11 +176,11 @@ fn write(path: &Path, place: Place, load: Load<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the files where there is no clock: into a tree that a file system is
-/// made of, or into one that is to be read.
+/// Writes the files outside the timed part, into a tree from which a file system is made or into
+/// one that is to be read.
 ///
 /// # Errors
-/// Those of the system.
+/// The system's errors.
 pub fn populate(load: Load<'_>) -> io::Result<()> {
     if load.files.count == 0 {
         return Ok(());
@@ -221,18 +220,17 @@ fn erase(device: &mut File, flash: Flash) -> io::Result<()> {
     (0..flash.size / u64::from(flash.erase_bytes)).try_for_each(|_| device.write_all(&block))
 }
 
-/// Bytes of a request where no clock runs: whole erase blocks, and few requests.
+/// Bytes of an untimed request: whole erase blocks, and few requests.
 const PIECE: usize = 1 << 20;
 
 /// Bytes that all devices take at once.
 const BLOCK: usize = 4096;
 
-/// Puts a file system that was made before, in the file `image`, on `device`,
-/// where there is no clock; what is left of flash is erased. It goes around the
-/// device's cache.
+/// Copies the prepared file system in the file `image` to `device`, outside the timed part. The
+/// rest of a flash device is erased. The copy bypasses the device's cache.
 ///
 /// # Errors
-/// Those of the system.
+/// The system's errors.
 pub fn put(image: &Path, device: &Path, flash: Option<Flash>) -> io::Result<()> {
     let mut image = File::open(image)?;
     // The run holds what is below it.
@@ -282,11 +280,11 @@ fn as_system(error: BlockError) -> io::Error {
     io::Error::from_raw_os_error(error.errno())
 }
 
-/// Runs `maker`, which makes a file system on `device`, once that is erased if
-/// it is flash; seconds until the device has it, and what the program said.
+/// Runs `maker`, which makes a file system on `device`; flash is erased first. Returns the seconds
+/// until the device has it, and the program's output.
 ///
 /// # Errors
-/// Where it could not be run, or the device does not take it.
+/// The program cannot be run, or the device does not take the data.
 pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Result<(f64, Output)> {
     let clock = Clock::get();
     maker.stdin(Stdio::null());
@@ -313,18 +311,18 @@ pub fn mount<T>(mount: impl FnOnce() -> io::Result<T>) -> io::Result<(f64, T)> {
     Ok((clock.seconds(clock.now() - begun), mounted))
 }
 
-/// Runs a command of the user's own in the mounted directory, once for every job,
-/// side by side; seconds, and what the first that failed said.
+/// Runs a user's command in the mounted directory, once for every job, concurrently. Returns the
+/// seconds, and the output of the first one that failed.
 ///
 /// # Errors
-/// Where it could not be run.
+/// The command cannot be run.
 pub fn command(line: &str, load: Load<'_>) -> io::Result<(f64, Option<Output>)> {
     let clock = Clock::get();
     let begun = clock.now();
     let mut running = Vec::new();
     for job in 0..load.jobs {
         let mut shell = block::program::command("sh");
-        // The line is the user's own, and so is where it looks for programs.
+        // The line is the user's own, and so is its search path.
         if let Some(path) = std::env::var_os("PATH") {
             shell.env("PATH", path);
         }

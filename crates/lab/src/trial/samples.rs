@@ -5,16 +5,16 @@ use crate::stats::Looks;
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
 
-/// What one cell has measured so far.
+/// The measurements of one cell so far.
 ///
-/// A histogram takes a quarter of a mebibyte, and a cell may have hundreds of repetitions: the
-/// latencies of each are added to those of the cell, of which only the values that occurred are
-/// kept, and the repetition has none any more.
+/// A histogram takes a quarter of a mebibyte, and a cell may have hundreds of repetitions. The
+/// latencies of each repetition are therefore added to those of the cell, and the repetition's own
+/// histogram is emptied. The cell keeps only the values that occurred.
 #[derive(Clone, Debug)]
 pub struct Samples {
     each: Vec<Sample>,
     rates: Vec<Rates>,
-    /// [`Looks::Once`] unless they are slices, whose number depends on what they come to.
+    /// [`Looks::Once`] unless they are slices, whose number depends on their results.
     looks: Looks,
     /// How often a latency, in nanoseconds, occurred.
     latencies: BTreeMap<u64, u64>,
@@ -86,7 +86,7 @@ impl Samples {
         self.rates.iter().map(|rates| rates.mb_s).collect()
     }
 
-    /// What cells are compared by: the throughput, or requests a second where no bytes move.
+    /// The rates by which cells are compared: throughput, or requests per second if no bytes move.
     pub fn rates(&self) -> Vec<f64> {
         match self.each.iter().any(|sample| sample.bytes > 0) {
             true => self.mb_s(),

@@ -18,14 +18,14 @@ pub(super) struct Source {
     first: u64,
     blocks: u64,
     next_block: u64,
-    /// Requests still to be made, where size bounds the repetition.
+    /// Requests still to be made, if size bounds the repetition.
     left: u64,
-    /// Ticks after which no more requests are made, where time bounds it.
+    /// Ticks after which no more requests are made, if time bounds the repetition.
     limit: u64,
     read_threshold: u64,
     /// Bytes at the start of every written block that are zero.
     zeros: usize,
-    /// Data that written blocks are refilled from where part must compress.
+    /// Data from which written blocks are refilled, if a part must compress.
     pristine: Option<AlignedBuffer>,
     /// Whether this is a slice of a longer repetition.
     slice: bool,
@@ -93,8 +93,9 @@ impl Source {
         AlignedBuffer::noise(self.block as usize, &mut self.rng)
     }
 
-    /// As many as are in flight, full of noise. Making them takes as long as a slice does, so that
-    /// the slices of a thread have the same ones, whatever is in them by now.
+    /// As many buffers as there are requests in flight, full of noise. Making them takes as long as
+    /// a slice does. The slices of a thread therefore share them, regardless of their current
+    /// content.
     pub(super) fn buffers(&mut self) -> Vec<AlignedBuffer> {
         let (count, length) = (self.depth as usize, self.block as usize);
         if self.slice {

@@ -67,7 +67,7 @@ pub fn run(
     Ok(total)
 }
 
-/// What one thread measured; time in ticks.
+/// The measurements of one thread; times are in ticks.
 struct Measured {
     wall: u64,
     keys: u64,

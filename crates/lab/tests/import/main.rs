@@ -62,11 +62,11 @@ fn a_job_of_fio() {
         ("buffered", "psync")
     );
     assert_eq!(trial.system_version, "fio-3.33");
-    // Nobody knows on which machine it was.
+    // The machine of the measurement is unknown.
     assert_eq!(run.host.cpu, "");
 }
 
-/// What two processes of a job do at once adds up, and is one repetition.
+/// The concurrent work of a job's two processes adds up to one repetition.
 #[test]
 fn two_processes_of_fio() {
     let run = imported(&["fio-two-processes.json"]);
@@ -79,7 +79,7 @@ fn two_processes_of_fio() {
     near(trial.throughput_mb_s.median, rates);
 }
 
-/// What took as many steps as pairs of jobs would not end here.
+/// An import that takes a step for each pair of jobs would not finish here.
 #[test]
 fn many_jobs_of_fio() {
     let jobs: Vec<String> = (0..40_000)
@@ -155,7 +155,7 @@ fn crystaldiskmark() {
     );
 }
 
-/// What the plan of the same name measures can be compared with it.
+/// The imported results can be compared with those of the plan of the same name.
 #[test]
 fn workloads_have_the_names_of_the_plan() {
     let run = imported(&["crystaldiskmark.txt"]);
@@ -196,7 +196,7 @@ fn kdiskmark() {
 #[test]
 fn benchmark_of_cryptsetup() {
     let run = imported(&["cryptsetup.txt"]);
-    // What the kernel lacks is no cell.
+    // A cipher that the kernel lacks is not a cell.
     assert_eq!(run.trials.len(), 4);
     let rates = run.trials.iter().map(|trial| {
         let cipher = trial.cipher.as_deref().unwrap();
@@ -265,7 +265,7 @@ fn diskspd() {
     }
 }
 
-/// Each target is a job of its own, and percentiles of all of them are nobody's.
+/// Each target is a job of its own. Percentiles over all targets belong to none of them.
 #[test]
 fn diskspd_on_two_files() {
     let whole = sample("diskspd.xml");
@@ -357,7 +357,7 @@ fn run_of(text: &str) -> Run {
     run("id".to_owned(), "none", "then".to_owned(), &read).unwrap()
 }
 
-/// What fio says of a job is what it was, and not what its options were meant to be.
+/// The import states the settings that a job really had, not those that its options ask for.
 #[test]
 fn what_fio_means() {
     let fio = sample("fio-read.json");
@@ -416,7 +416,8 @@ fn jobs_of_fio_that_are_not_alike() {
     assert!(said, "{:?}", run.warnings);
 }
 
-/// What stands around the JSON, and several of it at intervals.
+/// The importer accepts lines around the JSON. If the file has several JSON texts, it uses the last
+/// one.
 #[test]
 fn output_of_fio_among_other_lines() {
     let fio = sample("fio-read.json");
@@ -431,7 +432,7 @@ fn output_of_fio_among_other_lines() {
     }
     let clients = fio.replace("\"jobs\"", "\"client_stats\"");
     assert_eq!(run_of(&clients).trials.len(), 1);
-    // As many beginnings as anybody likes.
+    // Even a million opening braces must only cause an error.
     assert!(read(&"{\n".repeat(1 << 20)).is_err());
 }
 

@@ -11,7 +11,7 @@ pub struct Server {
     binaries: PathBuf,
     directory: tempfile::TempDir,
     user: Option<&'static str>,
-    /// What it is asked for beside where it is, as `postgres -c` takes it.
+    /// Options in addition to its location, in the form of `postgres -c`.
     options: &'static str,
 }
 
@@ -52,7 +52,7 @@ impl Server {
         let data = server.data();
         let data = data.to_str().unwrap_or_default();
         server.run("initdb", &["-D", data, "-U", "lab", "-A", "trust", "-N"])?;
-        // Who is called `guest` needs a password; all others do not.
+        // The user `guest` needs a password; all others do not.
         let rules = server.data().join("pg_hba.conf");
         let trusting = fs::read_to_string(&rules).map_err(|error| error.to_string())?;
         fs::write(&rules, format!("local all guest scram-sha-256\n{trusting}"))
@@ -92,7 +92,7 @@ impl Server {
         self.url_of("lab", database)
     }
 
-    /// The same for a user, who may have a password, `guest:secret`.
+    /// The URL for a user, with an optional password, as in `guest:secret`.
     pub fn url_of(&self, user: &str, database: &str) -> String {
         format!(
             "postgres://{user}@localhost/{database}?host={}",

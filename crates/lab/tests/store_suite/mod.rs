@@ -1,4 +1,4 @@
-//! What every store must do, whatever keeps its runs.
+//! The requirements that every store must meet, whatever keeps its runs.
 
 use cryptmark_lab::record::*;
 use cryptmark_lab::store::{LATEST, Location, Spool, Store, StoreError, TakenOver};
@@ -62,7 +62,7 @@ pub fn interval(median: f64) -> Interval {
     }
 }
 
-/// A trial that can be told from every other by `number`.
+/// A trial that `number` distinguishes from every other.
 pub fn trial(number: u32) -> Trial {
     Trial {
         tier: Tier::Block,
@@ -146,7 +146,7 @@ pub fn all(location: &Location) {
     taken_over(&store);
     pages(&store);
     drop(store);
-    // What was stored outlives the connection.
+    // Stored runs outlive the connection.
     let again = Store::open(location).unwrap();
     assert_eq!(again.load("2026-b").unwrap(), run("2026-b", 2));
 }
@@ -223,7 +223,7 @@ fn many_trials_at_once(store: &Store) {
     all.insert(0, (7, &whole.trials[8]));
     all.insert(0, (200, &whole.trials[0]));
     store.put_trials("2025-many", &all).unwrap();
-    // Again, beside one that changes.
+    // Again, together with one that changes.
     all.push((3, &whole.trials[4]));
     store.put_trials("2025-many", &all).unwrap();
     store.put_trials("2025-many", &[]).unwrap();
@@ -532,7 +532,7 @@ pub const RUNS: u32 = 5;
 /// Trials that a writer puts into each of its runs.
 pub const TRIALS: u32 = 8;
 
-/// What one of several concurrent writers does, with a connection of its own.
+/// The work of one of several concurrent writers, with a connection of its own.
 pub fn write_as(location: &Location, writer: u32) {
     let folder = tempfile::tempdir().unwrap();
     let store = open(location, folder.path());

@@ -1,5 +1,5 @@
-//! Published figures beside ours. Machines differ, so what is compared are
-//! ratios, of ciphers and of systems, and the order of ciphers.
+//! Published figures next to ours. Machines differ, so only ratios of ciphers and of systems are
+//! compared, and the order of ciphers.
 
 mod section;
 
@@ -9,7 +9,7 @@ use crate::{figure, group};
 use lab::record::{Interval, Measure, Paper, Published, Run, Tier, Trial, Verdict};
 use lab::stats;
 
-/// What a run repeats of a document.
+/// The figures of a document that a run repeats.
 struct Beside<'a> {
     paper: &'a Paper,
     blocks: Vec<Block<'a>>,
@@ -22,7 +22,7 @@ struct Beside<'a> {
 struct Block<'a> {
     /// As the document has them, the fastest first.
     members: Vec<Member<'a>>,
-    /// What two measurements of the same differ by here.
+    /// The noise floor of these cells: the difference between two measurements of the same target.
     floor: f64,
 }
 
@@ -45,12 +45,12 @@ enum Order {
     Holds,
     /// These ciphers are the other way round here: the faster first.
     Reversed(Vec<(String, String)>),
-    /// None is the other way round, and these cannot be told apart here.
+    /// No pair is certainly reversed, but these pairs cannot be distinguished here.
     Undecided(Vec<(String, String)>),
 }
 
 impl<'a> Beside<'a> {
-    /// Nothing where the plan repeats no document.
+    /// `None` if the plan repeats no document.
     fn of(run: &'a Run) -> Option<Self> {
         let paper = run.paper.as_ref()?;
         let mut beside = Self {
@@ -139,7 +139,7 @@ impl<'a> Block<'a> {
         format!("{what}: {}; here {}", self.source(), self.ours())
     }
 
-    /// Where the document has its figures of.
+    /// The document's source of its figures.
     fn source(&self) -> String {
         let published = self.members[0].published;
         let there = [&published.system, &published.device, &published.figure];
@@ -163,7 +163,7 @@ impl<'a> Block<'a> {
         self.members.iter().find(is_base).copied()
     }
 
-    /// Nothing where there is one cipher, or nothing to tell from.
+    /// `None` if no two ciphers have different published values.
     fn order(&self) -> Option<Order> {
         let mut reversed = Vec::new();
         let mut undecided = Vec::new();
@@ -218,7 +218,7 @@ impl<'a> Block<'a> {
 }
 
 impl Member<'_> {
-    /// What a cell repeats, but for the cipher and the system.
+    /// Whether both members repeat the same figure, apart from the cipher and the system.
     fn is_of(&self, other: &Self) -> bool {
         fn what<'m>(member: &Member<'m>) -> impl PartialEq + use<'m> {
             let Member { published, trial } = *member;
@@ -251,7 +251,7 @@ impl Member<'_> {
         format!("{}{fs}, {measure}", self.trial.workload)
     }
 
-    /// The cipher in the document's words, or in ours where it has none.
+    /// The cipher in the document's words, or in ours if the document has none.
     fn name(&self) -> String {
         match self.published.cipher.as_str() {
             "" => self.our_name(),
@@ -359,7 +359,7 @@ pub(crate) fn printed(published: &Published) -> String {
     format!("{} {}", published.value, published.unit)
 }
 
-/// What encryption costs here, in the words of a published cost.
+/// The cost of encryption measured here, expressed like the published cost.
 fn cost_here(published: &Published, trial: &Trial) -> String {
     let Some(overhead) = trial.overhead.as_ref().filter(|o| figure::finite(o.ratio)) else {
         return figure::UNKNOWN.to_owned();

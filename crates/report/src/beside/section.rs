@@ -1,4 +1,4 @@
-//! Published figures beside ours, as a section.
+//! Published figures next to ours, as a section.
 
 use super::{Beside, Block as Ciphers, Member, cost_here, printed};
 use crate::chart::dots::{Dot, Dots, Scale};
@@ -9,7 +9,7 @@ use lab::stats;
 
 const HEADING: &str = "Compared with the paper";
 
-/// What a run repeats of a document; nothing where it repeats none.
+/// The section on the document that a run repeats; empty if it repeats none.
 pub(crate) fn section(run: &Run) -> Vec<Block> {
     let Some(beside) = Beside::of(run) else {
         return Vec::new();
@@ -107,7 +107,8 @@ impl<'a> Beside<'a> {
         ]
     }
 
-    /// What the others of `ciphers` are divided by.
+    /// The member by which the others of `ciphers` are divided; `None` for that
+    /// member itself.
     fn base_of(&self, ciphers: &Ciphers<'a>, member: &Member<'a>) -> Option<Member<'a>> {
         let base = ciphers.base(self.paper);
         base.filter(|base| base.name() != member.name())
@@ -140,7 +141,8 @@ impl<'a> Beside<'a> {
         let mut blocks = Vec::new();
         let mut above = String::new();
         for ciphers in &self.blocks {
-            // Several of the document's drives may stand beside the same cells.
+            // Several of the document's drives may be compared with the same
+            // cells.
             let what = format!("{}, {}", ciphers.members[0].what(), ciphers.ours());
             if what != above {
                 let here = self.in_a_line(

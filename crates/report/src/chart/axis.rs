@@ -16,7 +16,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// With `about` so many values.
+    /// A linear axis with about `about` values.
     pub(crate) fn linear(low: f64, high: f64, about: usize, name: impl Fn(f64) -> String) -> Self {
         let ticks = ticks(low, high, about).into_iter();
         Self {
@@ -56,8 +56,8 @@ impl Axis {
         }
     }
 
-    /// The names of values from left to right, at `y` and where `x` has each; those
-    /// that would touch another are left out.
+    /// The names of values from left to right, at `y` and at the `x` of each. Names that would
+    /// touch another are left out.
     pub(super) fn names(&self, x: impl Fn(f64) -> i32, y: i32) -> Markup {
         // From the right, so that the last has its name.
         let mut next = WIDTH;
@@ -77,7 +77,8 @@ impl Axis {
     }
 }
 
-/// Up to `about` round values between `low` and `high`, both included where round.
+/// Up to `about` round values between `low` and `high`, both of which are included if they are
+/// round.
 pub(crate) fn ticks(low: f64, high: f64, about: usize) -> Vec<f64> {
     let span = high - low;
     if !span.is_finite() || span <= 0.0 {

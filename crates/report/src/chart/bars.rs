@@ -19,11 +19,11 @@ const TITLE: i32 = LINE + 5;
 /// Bars on one scale.
 #[derive(Default)]
 pub(crate) struct Bars {
-    /// What the colours of parts mean.
+    /// The meaning of the colours of parts.
     pub(crate) legend: Vec<(&'static str, Colour)>,
     /// Bars under a title, which may be empty.
     pub(crate) blocks: Vec<(String, Vec<Bar>)>,
-    /// What the width stands for; the longest bar where absent.
+    /// The value that the whole width stands for; the longest bar when absent.
     pub(crate) whole: Option<f64>,
 }
 
@@ -31,7 +31,8 @@ pub(crate) struct Bars {
 #[derive(Default)]
 pub(crate) struct Bar {
     pub(crate) label: Label,
-    /// One after the other: a length, its colour, and words where they fit.
+    /// The parts, one after the other: a length, its colour, and a text that is
+    /// drawn if it fits.
     pub(crate) parts: Vec<(f64, Colour, String)>,
     pub(crate) interval: Option<Interval>,
     /// The length of a thin grey bar below.
@@ -39,7 +40,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// In one piece, where its length is known.
+    /// A bar in one piece, if its length is known.
     pub(crate) fn whole(label: Label, length: Option<Interval>, colour: Colour) -> Self {
         let interval = length.filter(|length| figure::finite(*length));
         let part = |length: Interval| (length.median, colour, String::new());

@@ -15,7 +15,7 @@ const RIGHT: i32 = WIDTH - 26;
 pub(crate) struct Curves {
     pub(crate) x: Axis,
     pub(crate) y: Axis,
-    /// From where on the right edge is a band.
+    /// The value from which on the right edge is a band.
     pub(crate) band: Option<f64>,
     pub(crate) curves: Vec<Curve>,
 }
@@ -25,9 +25,9 @@ pub(crate) struct Curve {
     pub(crate) label: Label,
     pub(crate) colour: Colour,
     pub(crate) points: Vec<(f64, f64)>,
-    /// Where the marks are that tell it from others without colour.
+    /// Positions of the marks that distinguish it from other curves without colour.
     pub(crate) marks: Vec<(f64, f64)>,
-    /// Which mark and which dashes it has; none of a broad line that others may hide.
+    /// Number of its mark and its dashes; `None` for a broad line that others may hide.
     pub(crate) number: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Curves {
             ..Drawing::default()
         };
         let mut curves: Vec<(i32, &Curve)> = (0..).zip(&self.curves).collect();
-        // What is in colour lies on top.
+        // Coloured curves lie on top.
         curves.sort_by_key(|(_, curve)| curve.colour != palette::GREY);
         for (line, curve) in curves {
             let number = curve.number.unwrap_or(0);

@@ -16,14 +16,14 @@ const GAP: i32 = 12;
 /// Rows on one scale.
 pub(crate) struct Dots {
     pub(crate) scale: Scale,
-    /// What stands below the scale.
+    /// The text below the scale.
     pub(crate) foot: &'static str,
     pub(crate) blocks: Vec<Block>,
 }
 
-/// What a place from left to right means.
+/// The meaning of a horizontal position.
 pub(crate) enum Scale {
-    /// A ratio, with a line at 1; what is beyond `most` is drawn at the edge.
+    /// A ratio, with a line at 1; values beyond `most` are drawn at the edge.
     Ratio { most: f64 },
     /// Seconds, logarithmic.
     Seconds,
@@ -32,7 +32,7 @@ pub(crate) enum Scale {
 /// Rows under a title, which may be empty.
 pub(crate) struct Block {
     pub(crate) title: String,
-    /// What two measurements of the same differ by.
+    /// The range within which two measurements of the same target differ.
     pub(crate) band: Option<[f64; 2]>,
     pub(crate) rows: Vec<Dot>,
 }
@@ -123,7 +123,7 @@ impl Dots {
         drawing
     }
 
-    /// What lies below a row of `block`.
+    /// The background of a row of `block`.
     fn grid(
         &self,
         block: &Block,

@@ -21,14 +21,14 @@ use palette::Colour;
 
 /// A chart.
 pub(crate) struct Chart {
-    /// What a screen reader announces it as.
+    /// The name that a screen reader announces.
     pub(crate) label: String,
-    /// How it is read.
+    /// The description of how the chart is read.
     pub(crate) about: &'static str,
     pub(crate) plot: Plot,
 }
 
-/// What a chart draws.
+/// The drawing of a chart.
 pub(crate) enum Plot {
     Bars(bars::Bars),
     Dots(dots::Dots),
@@ -36,7 +36,7 @@ pub(crate) enum Plot {
     Strips(strips::Strips),
 }
 
-/// How charts are read whose values stand in a table beside them.
+/// The description of charts whose values are in a table next to them.
 pub(crate) const TABLED: &str = "The values are in the table.";
 
 impl Chart {
@@ -54,7 +54,7 @@ impl Chart {
             Plot::Strips(strips) => strips.draw(),
         };
         let view = format!("0 0 {WIDTH} {}", drawing.height.max(1));
-        // A group, whose rows are images; or an image, where there are none.
+        // A group, whose rows are images; or an image, if there are no rows.
         let role = if drawing.rows.is_empty() {
             "img"
         } else {
@@ -71,15 +71,15 @@ impl Chart {
     }
 }
 
-/// What a row or a curve says in words.
+/// The words of a row or a curve.
 #[derive(Default)]
 pub(crate) struct Label {
     pub(crate) name: String,
-    /// Its value in short, beside the name.
+    /// Its value in short, next to the name.
     pub(crate) value: String,
-    /// Its values in full, for who points at it and for who hears it.
+    /// Its values in full, for readers who point at it and for screen readers.
     pub(crate) tip: String,
-    /// What it is picked by; without, it cannot be pointed at.
+    /// The key by which readers pick it. Without one, it cannot be pointed at.
     pub(crate) pick: Option<Pick>,
 }
 
@@ -119,9 +119,9 @@ pub(crate) type Point = (i32, i32);
 #[derive(Default)]
 struct Drawing {
     height: i32,
-    /// What belongs to no row: axes, grid, what colours mean. It lies below the rows.
+    /// The shapes that belong to no row: axes, grid and legend. They lie below the rows.
     scenery: Vec<Markup>,
-    /// Groups that a reader can point at, hear, and pick; the last lies on top.
+    /// Groups that a reader can point at, hear and pick. The last group lies on top.
     rows: Vec<Markup>,
 }
 
@@ -148,7 +148,7 @@ impl Drawing {
     }
 }
 
-/// Where a text hangs from its point.
+/// The horizontal position of a text relative to its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Hang {
     Left,
@@ -156,7 +156,7 @@ pub(crate) enum Hang {
     Right,
 }
 
-/// One line of text, centred vertically on `y`; nothing where there are no words.
+/// One line of text, centred vertically on `y`; empty if there are no words.
 pub(crate) fn text(words: &str, (x, y): Point, hang: Hang, colour: Colour) -> Markup {
     let anchor = match hang {
         Hang::Left => None,
@@ -239,7 +239,7 @@ impl Caption {
     }
 }
 
-/// About how wide a text is: nobody can know before a browser chose the font.
+/// The approximate width of a text. The exact width is unknown until the browser chooses the font.
 pub(crate) fn width(text: &str) -> i32 {
     (text.chars().count() as f64 * TEXT * 0.54) as i32
 }

@@ -12,7 +12,7 @@ const GAP: i32 = 12;
 /// Strips on one scale.
 pub(crate) struct Strips {
     pub(crate) kind: Strip,
-    /// What the width means, where that is said.
+    /// The axis that gives the width its meaning, if there is one.
     pub(crate) scale: Option<Axis>,
     pub(crate) rows: Vec<(Label, Colour, Vec<f64>)>,
 }
@@ -60,7 +60,7 @@ fn histogram(columns: &[f64], colour: Colour, top: i32) -> Markup {
     let highest = columns.iter().copied().fold(1.0, f64::max);
     html! {
         @for (at, value) in columns.iter().enumerate().filter(|(_, value)| **value > 0.0) {
-            // What is there is seen.
+            // Every value above zero must be visible.
             @let upper = foot - ((value / highest * f64::from(TALL)) as i32).max(2);
             @let (left, next) = (edge(at, columns.len()), edge(at + 1, columns.len()));
             (rectangle((left, upper), ((next - 1).max(left + 1), foot), colour))

@@ -1,6 +1,5 @@
-//! Runs of bare ciphers as people compare them: one line a cipher, the engine
-//! beside the fastest library, for each direction; then the curve over
-//! request sizes.
+//! Runs of bare ciphers as people compare them. There is one line per cipher with the engine and
+//! the fastest library, for each direction. The curve over request sizes follows.
 
 mod section;
 
@@ -9,8 +8,8 @@ pub(crate) use section::section;
 use crate::{figure, group};
 use lab::record::{Interval, Load, Run, Trial, Verdict};
 
-/// The size of requests that the main table is about, where it was measured:
-/// enough sectors for every kernel, and still in the second-level cache.
+/// The request size of the main table, if it was measured. It has enough sectors for every kernel,
+/// and still fits into the second-level cache.
 const MAIN_BYTES: u64 = 1 << 20;
 
 /// Whether a run measured bare ciphers and nothing else but key derivations.
@@ -46,8 +45,7 @@ pub(crate) fn threads(count: u32) -> String {
 pub(crate) struct Line<'a> {
     /// `AES-256 XTS`.
     pub(crate) name: String,
-    /// The engine's cell, or that of the fastest library where the engine was
-    /// not measured.
+    /// The engine's cell, or that of the fastest library if the engine was not measured.
     pub(crate) trial: &'a Trial,
     /// The libraries, the fastest first.
     pub(crate) peers: Vec<&'a Trial>,
@@ -56,7 +54,7 @@ pub(crate) struct Line<'a> {
     pub(crate) weakest: Option<(Interval, u64)>,
 }
 
-/// What is said behind a ratio of too few pairs.
+/// The remark behind a ratio of too few pairs.
 fn few(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::TooFew => " (too few)",
@@ -75,7 +73,7 @@ impl Line<'_> {
         ))
     }
 
-    /// `2.41 (2.38–2.45) × openssl`, or a dash where no library has the cipher.
+    /// `2.41 (2.38–2.45) × openssl`, or a dash if no library has the cipher.
     pub(crate) fn against(&self) -> String {
         match self.best_peer() {
             Some((system, ratio, verdict)) => {
@@ -120,7 +118,8 @@ impl Line<'_> {
         figure::duration_us(self.trial.latency_us.p50)
     }
 
-    /// Whether the code is constant-time; a dash for a library's, which nobody proved.
+    /// Whether the code is constant-time; a dash for a library's code, for which this is not
+    /// proven.
     pub(crate) fn constant_time(&self) -> &'static str {
         match self.trial.constant_time {
             Some(true) => "yes",
@@ -191,7 +190,7 @@ fn is_same_but_size(a: &Trial, b: &Trial) -> bool {
         workload: String::new(),
         ..trial.load()
     };
-    // What most cells differ in is to be had for nothing.
+    // The cheap comparisons, in which most cells differ, come first.
     (&a.system, &a.op, a.encryption()) == (&b.system, &b.op, b.encryption())
         && a.setup() == b.setup()
         && asked(a) == asked(b)
@@ -250,8 +249,8 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
     lines
 }
 
-/// The cipher as people call it: `AES-256 XTS`; with its notation where the run has
-/// another of that name: `AES-256 CBC, aes-cbc-plain64`.
+/// The cipher as people call it: `AES-256 XTS`. If the run has another one of that name, the
+/// notation is added: `AES-256 CBC, aes-cbc-plain64`.
 fn name(run: &Run, trial: &Trial) -> String {
     let short =
         |trial: &Trial| figure::cipher(trial.cipher.as_deref().unwrap_or_default(), trial.key_bits);

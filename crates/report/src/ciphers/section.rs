@@ -1,4 +1,4 @@
-//! What a run of bare ciphers says: pictures first, then every figure.
+//! The report of a run of bare ciphers: charts first, then every figure.
 
 use super::{Line, curve, lines, main_loads, more_threads, threads, title};
 use crate::chart::bars::{Bar, Bars};
@@ -164,8 +164,8 @@ fn rates(title: &str, lines: &[Line<'_>]) -> Chart {
     Chart::new(format!("Rates: {title}"), about, Plot::Bars(Bars::of(bars)))
 }
 
-/// The rate of a cipher over the size of requests, by the engine in colour and by
-/// the libraries; nothing where fewer than two sizes were measured.
+/// The rate of a cipher over the size of requests, by the engine in colour and by the libraries;
+/// `None` if fewer than two sizes were measured.
 fn by_size(run: &Run, load: &Load, line: &Line<'_>) -> Option<Figure> {
     let sector = line.trial.sector_bytes.unwrap_or_default();
     let title = format!("{}, {sector}-byte sectors", line.name);

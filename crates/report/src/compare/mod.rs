@@ -1,9 +1,10 @@
-//! Two stored runs, pair by pair: what changed between A and B.
+//! Two stored runs, pair by pair: the changes between A and B.
 //!
-//! The repetitions of two runs were not measured in turns, so the interval is
-//! that of [`stats::two_runs`], wider than the paired one of a run. What a machine does from
-//! one day to the next is in no interval. So an encrypted system is judged by its share of the
-//! plain rate of the same round, where both runs have that, and anything else by its rate.
+//! The repetitions of two runs were not interleaved, so the interval is that of
+//! [`stats::two_runs`], wider than the paired one of a run. No interval includes the drift of a
+//! machine from one day to the next. An encrypted system is therefore judged by its share of the
+//! plain rate of the same round, if both runs have that rate. Everything else is judged by its
+//! rate.
 
 mod report;
 
@@ -16,13 +17,14 @@ use lab::stats;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// What rates are divided by, so that machines can be compared.
+/// The quantity by which rates are divided, so that machines can be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normalise {
     /// The clock of the cores that encrypt: bare ciphers alone, in cycles per byte.
     Cycles,
-    /// The plain rate of the same run and workload: what encryption leaves of it.
+    /// The plain rate of the same run and workload. The quotient is the share that encryption
+    /// leaves.
     Plain,
 }
 
@@ -31,14 +33,15 @@ pub enum Normalise {
 pub struct Options {
     /// Compare although machine or device differ; the result is labelled.
     pub across_machines: bool,
-    /// What all rates are divided by; where absent, those that can be are divided by plain's.
+    /// The quantity by which all rates are divided. When absent, rates are divided by the plain
+    /// rate if possible.
     pub normalise: Option<Normalise>,
     /// Threshold in per cent: the comparison fails when a cell of B is
     /// certainly slower than A by more than this.
     pub slower_than: Option<f64>,
 }
 
-/// What two runs have in common, and how B differs from A.
+/// The common cells of two runs, and the differences of B from A.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The run compared with.
@@ -47,7 +50,7 @@ pub struct Comparison {
     pub b: Side,
     /// How the environments differ; empty unless that was allowed.
     pub differences: Vec<Difference>,
-    /// What all rates were divided by.
+    /// The quantity by which all rates were divided.
     pub normalised: Option<Normalise>,
     /// The largest noise floor of a cell, a relative difference.
     pub noise_floor: f64,
@@ -67,7 +70,7 @@ impl Comparison {
         self.cells.iter().filter(|pair| pair.exceeds)
     }
 
-    /// The cells in which a loss as large as the threshold could not have been told.
+    /// The cells in which a loss as large as the threshold could not have been detected.
     pub fn unjudged(&self) -> impl Iterator<Item = &Pair> {
         self.cells.iter().filter(|pair| pair.unjudged)
     }
@@ -89,7 +92,7 @@ pub struct Side {
 /// A property of the environment that differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// What differs: `processor`, `kernel`, `device model`, …
+    /// The property that differs: `processor`, `kernel`, `device model`, …
     pub what: &'static str,
     /// Its value in A.
     pub a: String,
@@ -104,10 +107,10 @@ pub struct Key {
     pub label: String,
     /// The load as people call it: `mkfs on ext4, 64 MiB, warm`.
     pub title: String,
-    /// What was measured.
+    /// The set-up that was measured.
     #[serde(flatten)]
     pub setup: Setup,
-    /// What was asked of it.
+    /// The work that it was given.
     #[serde(flatten)]
     pub load: Load,
 }
@@ -124,23 +127,23 @@ pub struct Pair {
     /// Median times in A and B, microseconds, of operations on file systems.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_us: Option<[f64; 2]>,
-    /// What its rates were divided by.
+    /// The quantity by which its rates were divided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Normalise>,
-    /// Medians of A and B after division: cycles per byte, or shares of plain.
-    /// `None` where nothing was to be divided, or nothing to divide by.
+    /// Medians of A and B after division: cycles per byte, or shares of plain. `None` if no
+    /// division was requested or a divisor is missing.
     pub normalised: Option<[f64; 2]>,
-    /// What is judged, B ÷ A, with its 95 % interval; below 1 is slower.
-    /// `None` when a run holds no usable samples.
+    /// The judged ratio, B ÷ A, with its 95 % interval; below 1 is slower. `None` when a run holds
+    /// no usable samples.
     pub ratio: Option<Interval>,
     /// The larger noise floor of the two runs under this load, a relative difference.
     pub noise_floor: f64,
-    /// What the interval and the noise floor allow to say.
+    /// The verdict that the interval and the noise floor support.
     pub verdict: Verdict,
     /// Whether the whole interval lies beyond the threshold.
     pub exceeds: bool,
-    /// Whether a loss as large as the threshold could not have been told here: the noise floor
-    /// or the interval is wider, or there are too few samples.
+    /// Whether a loss as large as the threshold could not have been detected here. The noise floor
+    /// or the interval is then wider, or there are too few samples.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub unjudged: bool,
 }
@@ -155,7 +158,7 @@ pub enum CompareError {
         report::differences(differences)
     )]
     Environment {
-        /// What differs.
+        /// The differences.
         differences: Vec<Difference>,
     },
     /// No cell is in both runs.
@@ -169,7 +172,7 @@ pub enum CompareError {
     /// Nothing of what both runs have can be divided so.
     #[error("the two runs share no cell with a baseline to normalise against")]
     NotNormalised,
-    /// The threshold is no percentage.
+    /// The threshold is not a valid percentage.
     #[error("a threshold of {percent} % cannot be exceeded: it must be at least 0 and below 100")]
     Threshold {
         /// The threshold asked for.
@@ -178,7 +181,7 @@ pub enum CompareError {
 }
 
 impl CompareError {
-    /// What the user can do about it: one line.
+    /// The remedy, as one line for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Environment { .. } => {
@@ -238,7 +241,8 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         .into_iter()
         .map(|(cell, other)| pair((a, cell), (b, other.trial), options))
         .collect();
-    // Where a share of plain is judged, plain's own rate says what the machine does.
+    // If shares of plain are judged, plain's own rate shows only the state of the machine and is
+    // not judged.
     let divided: BTreeSet<Load> = cells
         .iter()
         .filter(|pair| pair.by == Some(Normalise::Plain))
@@ -275,11 +279,11 @@ struct Cell<'a> {
     trial: &'a Trial,
 }
 
-/// What must be the same of two cells.
+/// The properties that two cells must share to be paired.
 type Loosen = fn(&Key) -> (Setup, Load);
 
-/// The same cells are paired first, then those that differ in the number of cores that share
-/// requests, in the device, and in both: machines do.
+/// Identical cells are paired first. Then come cells that differ in the number of sharing cores, in
+/// the device, and in both, because machines differ in these.
 const NEAREST_FIRST: [Loosen; 4] = [
     |key| (key.setup.clone(), key.load.clone()),
     |key| (on_several_cores(key), key.load.clone()),
@@ -321,7 +325,7 @@ fn cells<'a>(run: &'a Run, names: &Names) -> Vec<Cell<'a>> {
     cells.enumerate().map(cell).collect()
 }
 
-/// The workload, on which file system, of a drive that has lived how, and where.
+/// The title of a workload: its file system, the life of its drive, and its place.
 fn title(trial: &Trial, place: Option<String>) -> String {
     let workload = &trial.workload;
     let place = place.map_or_else(String::new, |place| format!(", {place}"));
@@ -379,7 +383,7 @@ fn pair(
         && ratio
             .zip(options.slower_than)
             .is_some_and(|(ratio, percent)| ratio.high < 1.0 - percent / 100.0);
-    // Without a tolerance every loss that can be told is too large.
+    // Without a tolerance, every detectable loss is too large.
     let tolerance = options.slower_than.filter(|percent| *percent > 0.0);
     let smallest = ratio.and_then(|ratio| stats::smallest(ratio, floor));
     let unjudged = !exceeds
@@ -402,7 +406,7 @@ fn pair(
     }
 }
 
-/// Rates of every repetition ÷ what is asked for; `None` where that is not known.
+/// The rates of every repetition, divided by the chosen quantity; `None` if that is unknown.
 fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
     match by {
         Normalise::Cycles => {
@@ -428,8 +432,8 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
     }
 }
 
-/// Rates of every repetition: how often it could be done in a second where it is
-/// an operation that need not move bytes.
+/// The rates of every repetition. For an operation that need not move bytes, the rate is the number
+/// of times that it could be done per second.
 fn rates(trial: &Trial) -> Vec<f64> {
     match trial.samples_s().is_empty() {
         true => trial.samples_mb_s.clone(),
@@ -450,7 +454,7 @@ fn floor(run: &Run, trial: &Trial) -> f64 {
     stats::noise_floor(ratio.or(run.noise.aa_ratio))
 }
 
-/// What differs in the machines, and in the devices of the cells that are compared.
+/// The differences between the machines, and between the devices of the compared cells.
 fn environment(a: &Run, b: &Run, pairs: &[(Cell<'_>, Cell<'_>)]) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut note = |what, a: String, b: String| {

@@ -20,7 +20,7 @@ pub fn markdown(comparison: &Comparison) -> String {
     render::markdown::render(&document(comparison))
 }
 
-/// The comparison as a page for who browses a store.
+/// The comparison as a page for users who browse a store.
 pub fn html(comparison: &Comparison) -> String {
     render::html::render(&document(comparison))
 }
@@ -154,7 +154,7 @@ fn is_mixed(comparison: &Comparison) -> bool {
     comparison.normalised.is_none() && comparison.cells.iter().any(|pair| pair.by.is_some())
 }
 
-/// What was divided by what, where anything was.
+/// The note on the division of rates, if there was one.
 fn division(comparison: &Comparison) -> Option<&'static str> {
     comparison.normalised.map(|by| match by {
         Normalise::Cycles => {
@@ -196,7 +196,7 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
         || "no samples to compare".to_owned(),
         |ratio| figure::difference(ratio, pair.verdict),
     );
-    // What is judged is said where it is not the same for all.
+    // The judged quantity is named if it is not the same for all pairs.
     let by = match pair.by.is_none() && is_mixed(comparison) {
         true => "rate ",
         false => "",

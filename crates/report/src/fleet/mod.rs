@@ -1,10 +1,10 @@
-//! What the trials of many hosts come to: plain data, which the crate `fleet` asks
-//! for and this crate shows.
+//! The combined results of the trials of many hosts. They are plain data, which the crate `fleet`
+//! queries and this crate shows.
 //!
-//! A ratio is an encrypted rate ÷ the plain one on the same host, to a thousandth:
-//! below 1 is slower. A quantile is the smallest ratio that so many trials do not
-//! exceed. Trials are alike if they measure the same: tier, system, cipher, key,
-//! workload, file system, processor and model of the device.
+//! A ratio is an encrypted rate ÷ the plain one on the same host, to a thousandth; below 1 is
+//! slower. A quantile is the smallest ratio that this share of the trials does not exceed. Trials
+//! are alike if they have the same tier, system, cipher, key, workload, file system, processor and
+//! model of the device.
 
 mod report;
 
@@ -26,7 +26,7 @@ pub fn page(report: &FleetReport) -> String {
 /// A report on the trials of many hosts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FleetReport {
-    /// Where the trials are.
+    /// The place where the trials are stored.
     pub place: String,
     /// Trials there.
     pub trials: u64,
@@ -36,9 +36,9 @@ pub struct FleetReport {
     pub compared: u64,
     /// Overhead by what hosts differ in.
     pub overhead: Vec<Breakdown>,
-    /// What is far from all alike.
+    /// The trials that are far from all similar ones.
     pub outliers: Outliers,
-    /// What became slower with a version of the program; the largest loss first.
+    /// The losses that came with a version of the program; the largest loss first.
     pub regressions: Vec<Regression>,
 }
 
@@ -54,9 +54,9 @@ pub struct Breakdown {
 /// Quantiles of the overhead of trials that have something in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// What they have in common.
+    /// The property that the trials share.
     pub name: String,
-    /// How many there are.
+    /// The number of trials.
     pub trials: u64,
     /// The 5 % quantile of the ratios.
     pub p5: f64,
@@ -70,16 +70,16 @@ pub struct Quantiles {
     pub p95: f64,
 }
 
-/// What trials that are alike measure.
+/// The common properties of similar trials.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Alike {
     /// `cipher`, `block` or `fs`.
     pub tier: Tier,
     /// The system.
     pub system: String,
-    /// dm-crypt notation; empty where there is none.
+    /// dm-crypt notation; empty if there is none.
     pub cipher: String,
-    /// Key length, bits; 0 where there is none.
+    /// Key length, bits; 0 if there is none.
     pub key_bits: u32,
     /// The system that it is compared with.
     pub against: String,
@@ -87,7 +87,7 @@ pub struct Alike {
     pub fs: String,
     /// Name of the workload.
     pub workload: String,
-    /// What it does.
+    /// The operation of the workload.
     pub op: String,
     /// Bytes of a request.
     pub block_bytes: u64,
@@ -134,7 +134,7 @@ pub struct Outliers {
 pub struct Outlier {
     /// Its run.
     pub run: String,
-    /// What it measured.
+    /// The properties of the measurement.
     #[serde(flatten)]
     pub alike: Alike,
     /// Its ratio.
@@ -154,7 +154,7 @@ pub struct Outlier {
 /// six trials of each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Regression {
-    /// What is slower.
+    /// The properties of the slower trials.
     #[serde(flatten)]
     pub alike: Alike,
     /// The version that was seen before on such machines.

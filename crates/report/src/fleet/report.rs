@@ -7,14 +7,15 @@ use crate::chart::{Chart, Label, Plot, TABLED, palette};
 use crate::document::{Block, Cell, Column, Document, PAGE, Pick, Row, TERMINAL, Table};
 use crate::figure;
 
-/// Groups that a picture shows: more cannot be told apart. The tables have all.
+/// Maximum number of groups in a picture, because more cannot be distinguished.
+/// The tables have all groups.
 const DRAWN: usize = 24;
 /// Groups of a property that a terminal shows.
 const GROUPS: usize = 20;
 /// Letters of a name there.
 const NAME: usize = 44;
 
-/// What is said if nothing was found, and of how many trials anything can be found.
+/// The texts for empty findings. They state how many trials a finding needs.
 const NONE_FAR: &str = "No trial is far from similar trials, among groups of eight or more.";
 const NONE_SLOWER: &str =
     "No version is slower than the one before it, among versions with six trials or more.";
@@ -55,7 +56,7 @@ fn count(number: u64) -> String {
     figure::grouped(&number.to_string())
 }
 
-/// What whoever reads one sentence needs to know.
+/// The summary for readers who read only one sentence.
 fn lead(report: &FleetReport) -> String {
     let ciphers = report
         .overhead
@@ -316,7 +317,7 @@ fn regression(regression: &Regression) -> Row {
     alike_row(&regression.alike, [], cells)
 }
 
-/// What the words mean.
+/// The meaning of the words.
 const WORDS: [(&str, &str); 6] = [
     (
         "Against plain",

@@ -36,11 +36,11 @@ pub struct Lifetime {
     pub overwrites: f64,
     /// Share of the drive that [`Setup::Unpartitioned`] leaves.
     pub unpartitioned: f64,
-    /// What the controller makes of a plain byte.
+    /// Bytes that the controller stores for a plain byte, 0 to 1.
     pub compression: f64,
-    /// How long was looked at.
+    /// Length of the simulated life, years.
     pub years: f64,
-    /// Same seed, same lives.
+    /// Seed of the lives: the same seed gives the same lives.
     pub seed: u64,
     /// A life for each setup.
     pub setups: Vec<Life>,
@@ -73,14 +73,15 @@ pub struct Life {
     pub steady_after: Option<f64>,
     /// Flash writes ÷ host writes over all the years.
     pub write_amplification: f64,
-    /// When the blocks have had their erases.
+    /// Time until the blocks have reached their erase limit, years.
     pub lifetime_years: f64,
-    /// What the host has written by then, 10¹² bytes.
+    /// Bytes that the host has written by then, in units of 10¹² bytes.
     pub terabytes_written: f64,
     /// Erases of the simulated blocks until the last moment: how often, and how
     /// many blocks; ascending.
     pub erases: Vec<(u32, u32)>,
-    /// What an observer learns; `None` of a drive that is not encrypted.
+    /// The information that an observer gains; `None` for a drive that is not
+    /// encrypted.
     pub leak: Option<Leak>,
 }
 
@@ -91,25 +92,26 @@ pub struct Moment {
     pub years: f64,
     /// Flash writes ÷ host writes until here, from the moment before on.
     pub write_amplification: f64,
-    /// What the drive can write forever then, 10⁶ bytes a second.
+    /// The rate at which the drive can then write forever, 10⁶ bytes a second.
     pub write_mb_s: f64,
 }
 
-/// What somebody learns who sees the encrypted drive, but has no key.
+/// The information that an observer of the encrypted drive gains without the
+/// key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Leak {
     /// Share of the drive that is visibly unused.
     pub unused: f64,
     /// Share of each part of the drive that looks used.
     pub map: Vec<f64>,
-    /// How often what the observer takes for used or unused is so.
+    /// Share of the observer's guesses, used or unused, that are right.
     pub right: f64,
 }
 
 /// A day, in years.
 const DAY: f64 = 1.0 / 365.25;
 
-/// Times at which the series are told, in years, and what people call them.
+/// Times at which the series are reported, in years, and their names.
 const TIMES: [(f64, &str); 13] = [
     (DAY / 24.0, "1 hour"),
     (DAY / 4.0, "6 hours"),
@@ -126,7 +128,7 @@ const TIMES: [(f64, &str); 13] = [
     (100.0, "100 years"),
 ];
 
-/// Shares of the blocks of which the erases are told, and what they are called.
+/// Shares of the blocks for which the erases are reported, and their names.
 pub(crate) const SHARES: [(f64, &str); 5] = [
     (0.0, "least"),
     (0.1, "10 %"),
@@ -136,7 +138,7 @@ pub(crate) const SHARES: [(f64, &str); 5] = [
 ];
 
 impl Lifetime {
-    /// What people call a setup.
+    /// The name of a setup, for people.
     pub(crate) fn name(&self, setup: Setup) -> String {
         match setup {
             Setup::Plain if self.compression < 1.0 => {
@@ -170,7 +172,7 @@ impl Lifetime {
         times
     }
 
-    /// What it comes to, in a sentence; empty where a setup is missing.
+    /// The conclusion, in a sentence; empty if a setup is missing.
     pub(crate) fn verdict(&self) -> String {
         let of = |wanted: Setup| {
             let found = self.setups.iter().find(|life| life.setup == wanted);
@@ -219,7 +221,7 @@ impl Life {
         self.erases.iter().map(|(_, blocks)| blocks).sum()
     }
 
-    /// Until when its erases were counted, in words.
+    /// The time until which its erases were counted, in words.
     pub(crate) fn counted_until(&self) -> String {
         time(self.moments.last().map_or(0.0, |moment| moment.years))
     }
@@ -242,7 +244,8 @@ pub(crate) fn time(years: f64) -> String {
     }
 }
 
-/// A lifetime, which nobody believes beyond a century.
+/// A lifetime in words. Lifetimes beyond a century are not credible, so they
+/// all read alike.
 pub(crate) fn lasts(years: f64) -> String {
     match years {
         years if years >= 100.0 => "over 100 years".to_owned(),
@@ -250,7 +253,7 @@ pub(crate) fn lasts(years: f64) -> String {
     }
 }
 
-/// What an observer sees of the drive.
+/// The view that an observer has of the drive.
 pub(crate) fn seen(leak: Option<&Leak>) -> String {
     match leak.map(|leak| leak.unused) {
         None => "everything".to_owned(),
@@ -259,7 +262,7 @@ pub(crate) fn seen(leak: Option<&Leak>) -> String {
     }
 }
 
-/// What is written in a day.
+/// The amount of data written in a day, with its unit.
 pub(crate) fn daily(bytes: u64) -> String {
     let bytes = bytes as f64;
     let (value, unit) = match bytes {

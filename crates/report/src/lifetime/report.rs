@@ -100,7 +100,7 @@ pub(super) fn document(record: &Lifetime) -> Document {
     }
 }
 
-/// A picture, and its values beside it.
+/// A picture with its values next to it.
 fn section(heading: &str, note: &str, chart: Chart, values: Vec<Block>) -> [Block; 3] {
     [
         Block::heading(3, heading),
@@ -120,8 +120,8 @@ fn colour(setup: Setup) -> palette::Colour {
     }
 }
 
-/// The mark that tells a setup from the others without colour. What is not
-/// encrypted is a broad line below the others, which may hide it.
+/// The mark that distinguishes a setup from the others without colour. The unencrypted setup has
+/// none: it is a broad line below the others, which may hide it.
 fn mark(setup: Setup) -> Option<usize> {
     match setup {
         Setup::Plain => None,
@@ -183,8 +183,8 @@ fn bars(record: &Lifetime) -> Chart {
     Chart::new("Lifetime in years", TABLED, Plot::Bars(Bars::of(bars)))
 }
 
-/// A series of each setup at round times: a row a setup on a terminal, a row a time
-/// on a page, which has a picture beside it.
+/// A series of each setup at round times. A terminal shows a row for each setup. A page, which has
+/// a picture next to it, shows a row for each time.
 fn over_time(record: &Lifetime, value: impl Fn(&Moment) -> String) -> Vec<Block> {
     let cell = |life: &Life, years: f64| {
         let value = life.at(years).map(&value);
@@ -219,7 +219,7 @@ fn series(label_of: &str, record: &Lifetime, value: fn(&Moment) -> f64) -> Chart
     let highest = all.map(value).fold(f64::MIN_POSITIVE, f64::max) * 1.08;
     let (begin, end) = (record.begin(), record.years);
     let curves = record.setups.iter().map(|life| {
-        // A moment tells of the time since the one before it.
+        // A moment covers the time since the one before it.
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut since = begin;
         for moment in &life.moments {
@@ -324,7 +324,7 @@ fn leaks(record: &Lifetime) -> Block {
     })
 }
 
-/// What an observer sees of the drive, from its start to its end.
+/// The observer's view of the drive, from its start to its end.
 fn maps(record: &Lifetime) -> Chart {
     let rows = record.setups.iter().map(|life| {
         let map = life
@@ -358,7 +358,7 @@ fn shades(leak: &Leak) -> String {
     leak.map.iter().map(shade).collect()
 }
 
-/// What the words mean.
+/// The meaning of the words.
 const WORDS: [(&str, &str); 6] = [
     (
         "TRIM passed, TRIM blocked",

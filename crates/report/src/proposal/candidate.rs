@@ -59,7 +59,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// Where a later run of each workload should lie.
+    /// The expected range of a later run of each workload.
     pub(super) fn expected(&self, run: &Run) -> Vec<Expected> {
         let floor = stats::noise_floor(run.noise.aa_ratio);
         let expected = self.setup.cells.iter().filter_map(|cell| {
@@ -76,8 +76,9 @@ impl Candidate<'_> {
     }
 }
 
-/// Median of the paired ratios, and all of them with the noise floor on both
-/// sides: where a later measurement should lie, not where its median does.
+/// Median of the paired ratios, with the range of all of them widened by the
+/// noise floor on both sides. A later single measurement, not its median,
+/// should lie in that range.
 fn range(encrypted: &[f64], plain: &[f64], floor: f64) -> Option<Interval> {
     let ratios = stats::ratios(encrypted, plain);
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);

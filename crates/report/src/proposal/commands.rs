@@ -9,7 +9,7 @@ const NAME: &str = "data";
 /// Size of a file that has to be made, as two programs write it.
 const NEW_FILE: [&str; 2] = ["10G", "10GiB"];
 
-/// What stands for a disk of a machine that is not here.
+/// The placeholder for a disk of a machine that is not here.
 const ELSEWHERE: &str = "/dev/DISK";
 
 /// How to create and open a volume.

@@ -1,10 +1,10 @@
-//! Which set-up to choose here: a pure function of a run that measured the
-//! candidates, and of what is known of the machine beside it.
+//! Proposes a set-up for a machine. The proposal is a pure function of a run that measured the
+//! candidates, and of other known facts about the machine.
 //!
-//! The order of the ciphers in the run is the order of preference. The first of
-//! them that may cost hardly more than the one that costs least is proposed, so a
-//! cipher that nobody prefers is reached by figures alone. Costs are judged as
-//! [`advice`](crate::advice) judges those of every run.
+//! The order of the ciphers in the run is the order of preference. The proposed cipher is the first
+//! one that may cost hardly more than the cheapest one. A cipher low in the order is therefore
+//! proposed only for its figures. Costs are judged as [`advice`](crate::advice) judges those of
+//! every run.
 
 mod candidate;
 mod commands;
@@ -19,34 +19,34 @@ use candidate::Candidate;
 use lab::record::{Interval, NoiseVerdict, Run};
 use serde::Serialize;
 
-/// What cryptsetup lets an unlock take, milliseconds.
+/// The duration to which cryptsetup calibrates an unlock by default, milliseconds.
 const ITER_TIME_MS: u32 = 2000;
 
-/// What is known of a machine beside the run.
+/// The facts about a machine that the run does not contain.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Machine {
     /// Rates of ciphers on one core, in memory.
     pub rates: Vec<Rate>,
-    /// Whether the disk is flash; `None` where it does not tell.
+    /// Whether the disk is flash; `None` if it does not report it.
     pub flash: Option<bool>,
-    /// Whether it takes discards; `None` where it does not tell.
+    /// Whether the disk takes discards; `None` if it does not report it.
     pub discards: Option<bool>,
-    /// Bytes that it writes whole.
+    /// Bytes that the disk writes as a unit.
     pub physical_block: Option<u64>,
-    /// What flash writes for each byte without and with discards, at 80 % in use.
+    /// Flash writes for each byte written, without and with discards, at 80 % in use.
     pub amplification: [f64; 2],
     /// The most memory of Argon2, KiB.
     pub memory_kib: u32,
     /// Lanes of Argon2.
     pub lanes: u32,
-    /// Where the volume is to be.
+    /// The place of the volume.
     pub place: Place,
 }
 
-/// Where a volume is to be.
+/// The place of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A block device or a file that is there, by its whole path.
+    /// An existing block device or file, by its whole path.
     There(String),
     /// A file that is to be made, by its whole path.
     New(String),
@@ -89,8 +89,8 @@ impl Format {
     }
 }
 
-/// The encryption sector size to choose: the disk's own blocks, so that a power
-/// cut tears none; 512 bytes where they are not known.
+/// The encryption sector size to choose. It is the disk's own block, so that a power cut does not
+/// tear one, or 512 bytes if that is unknown.
 pub fn sector_bytes(physical_block: Option<u64>, format: Format) -> u32 {
     match (format, physical_block) {
         (Format::Luks2, Some(4096..)) => 4096,
@@ -98,7 +98,7 @@ pub fn sector_bytes(physical_block: Option<u64>, format: Format) -> u32 {
     }
 }
 
-/// What an installer needs; the names are those of cryptsetup's options.
+/// The settings that an installer needs. The names are those of cryptsetup's options.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Setup {
     /// On-disk format.
@@ -111,7 +111,7 @@ pub struct Setup {
     pub sector_size: u32,
     /// Key derivation.
     pub pbkdf: &'static str,
-    /// What an unlock takes, milliseconds.
+    /// The target duration of an unlock, milliseconds.
     pub iter_time: u32,
     /// The most memory of the derivation, KiB; `None` for one that needs none.
     pub pbkdf_memory: Option<u32>,
@@ -128,13 +128,13 @@ pub struct Setup {
 pub struct Choice {
     /// `cipher`, `sector size`, …
     pub what: &'static str,
-    /// What is chosen.
+    /// The chosen value.
     pub value: String,
     /// One sentence.
     pub reason: String,
 }
 
-/// What the proposal costs in a workload.
+/// The cost of the proposal in a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Expected {
     /// Name of the workload.
@@ -146,28 +146,28 @@ pub struct Expected {
     pub ratio: Interval,
 }
 
-/// What was not chosen.
+/// A rejected option.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Alternative {
-    /// What instead.
+    /// The option.
     pub instead: String,
-    /// What that costs, one sentence.
+    /// Its cost, as one sentence.
     pub cost: String,
     /// Of a cipher, its ratio in the workload in which it costs most, with its 95 % interval.
     pub ratio: Option<Interval>,
 }
 
-/// What sets the rate with the proposed cipher.
+/// The limit of the rate with the proposed cipher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Limit {
-    /// The disk, whatever the cipher is.
+    /// The disk, for every cipher.
     Disk,
-    /// The disk, with the proposed cipher; not with every other.
+    /// The disk, with the proposed cipher but not with every other one.
     Chosen,
     /// The cipher.
     Cipher,
-    /// That was not to be told: what it costs is known too roughly.
+    /// The limit could not be determined, because the cost is known too roughly.
     Open,
 }
 
@@ -178,24 +178,24 @@ pub struct Proposal {
     pub schema: &'static str,
     /// The answer, one sentence.
     pub answer: String,
-    /// What sets the rate.
+    /// The limit of the rate.
     pub limit: Limit,
     /// The set-up for a program.
     pub setup: Setup,
     /// The set-up for a person.
     pub choices: Vec<Choice>,
-    /// What it costs, by workload.
+    /// The cost of the proposal, by workload.
     pub expected: Vec<Expected>,
-    /// What else there is.
+    /// The alternatives to the proposal.
     pub alternatives: Vec<Alternative>,
     /// How to create and open it.
     pub commands: Commands,
-    /// What to know before it is trusted.
+    /// Notes to read before you trust the proposal.
     pub notes: Vec<String>,
 }
 
-/// The set-up to choose, by a `run` of the candidates, all of them with the same
-/// sector size; `None` where it has none with its plain side.
+/// The set-up to choose, from a `run` of the candidates. All candidates must have the same sector
+/// size. Returns `None` if the run has no candidate with a plain counterpart.
 pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal> {
     let candidates = candidate::candidates(run);
     let chosen = candidate::choose(&candidates)?;

@@ -12,7 +12,8 @@ const INLINE_US: f64 = 5.0;
 /// Bytes of the small requests that flags are about.
 const SMALL: f64 = 4096.0;
 
-/// What is expected of a ratio of rates: `12.3 % (10.1 to 14.0)`; `at most 14.0 %` where it may be nothing.
+/// The expected cost for a ratio of rates: `12.3 % (10.1 to 14.0)`, or `at most 14.0 %` if the cost
+/// may be zero.
 pub(super) fn cost(ratio: Interval) -> String {
     let loss = |ratio: f64| (1.0 - ratio) * 100.0;
     let (least, most) = (loss(ratio.high), loss(ratio.low));
@@ -160,7 +161,7 @@ fn cipher(
     if others().next().is_none() {
         return format!("You asked for this cipher; it encrypts{rate}.");
     }
-    // Whoever stands before it in the order of preference, or else costs most.
+    // The candidate before it in the order of preference, or else the most expensive one.
     let preferred = candidates
         .first()
         .filter(|first| !std::ptr::eq(*first, chosen));
@@ -318,7 +319,7 @@ fn format_reason(setup: &Setup) -> String {
     .to_owned()
 }
 
-/// What else there is, ciphers first.
+/// The alternatives, ciphers first.
 pub(super) fn alternatives(
     machine: &Machine,
     setup: &Setup,

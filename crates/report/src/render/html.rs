@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 
 const SCRIPT: &str = include_str!("script.js");
 
-/// Rows from which on a page is large. What is out of sight is then not laid out;
-/// who takes a picture of a whole page would miss it, so smaller pages do without.
+/// Number of rows from which a page is large. Browsers then do not lay out content that is out of
+/// sight. A screenshot of the whole page would lack that content, so smaller pages do without this.
 const LARGE: usize = 1000;
 
 /// The whole file.
@@ -42,7 +42,7 @@ pub(crate) fn render(document: &Document) -> String {
         }
     }
     .into_string();
-    // Escaping keeps markup out, but not what turns the words of the page round.
+    // Escaping excludes markup, but not characters that reverse the direction of the page's text.
     let harmless = |c| {
         if c != '\n' && figure::steers(c) {
             ' '
@@ -61,9 +61,8 @@ fn rows(document: &Document) -> usize {
     document.parts(PAGE).iter().map(rows).sum()
 }
 
-/// What a page may do, as browsers read it: nothing may be fetched, whatever a
-/// record holds, and no script runs but the page's own. Forms go to the program
-/// that serves the page, if anywhere.
+/// The page's content security policy. A page may fetch nothing, whatever a record holds, and may
+/// run no script but its own. Forms go only to the program that serves the page, if there is one.
 fn policy(served: bool) -> String {
     let hash = STANDARD.encode(Sha256::digest(SCRIPT));
     let forms = if served { "'self'" } else { "'none'" };
@@ -139,8 +138,8 @@ fn figure_of(figure: &Figure) -> Markup {
     }
 }
 
-/// A table that the script sorts and filters by its rows that can be picked; a
-/// phone shows the names of the columns beside each value.
+/// A table that the script sorts, and filters by its rows that can be picked. A phone shows the
+/// column name next to each value.
 fn table_of(table: &Table) -> Markup {
     let stands = |column: &&Column| column.on & PAGE != 0;
     let columns: Vec<&Column> = table.columns.iter().filter(stands).collect();

@@ -34,7 +34,7 @@ pub(crate) fn render(document: &Document, style: &Style) -> String {
     let mut lines = Lines::default();
     let mut heading = false;
     for block in document.parts(TERMINAL) {
-        // What a heading is of follows it at once.
+        // The content of a heading follows it without an empty line.
         let of_heading = std::mem::replace(&mut heading, matches!(block.kind, Kind::Heading(..)));
         lines.apart |= match block.kind {
             Kind::Heading(..) | Kind::Gap => true,
@@ -87,7 +87,7 @@ impl Lines {
     }
 }
 
-/// The table with as many columns as fit, or without any where none do.
+/// The table with as many columns as fit, or as stacked lines if none fit.
 fn drawn(table: &Table, style: &Style) -> Vec<String> {
     let steps: Vec<Vec<&Column>> = steps(table);
     let fits = |lines: &Vec<String>| {
@@ -172,8 +172,8 @@ fn laid_out(table: &Table, columns: &[&Column], style: &Style) -> Vec<String> {
         .collect()
 }
 
-/// No table, for what is too narrow: the names of a row and its figures on a line,
-/// and below it what is in words.
+/// The rows as lines instead of a table, for narrow terminals. The names of a row and its figures
+/// are on one line, and its texts below it.
 fn stacked(table: &Table, columns: &[&Column], style: &Style) -> Vec<String> {
     let by = table.grouped.as_ref().filter(|by| by.on & TERMINAL != 0);
     let indent = if columns.iter().any(|column| column.bare) {

@@ -1,4 +1,4 @@
-//! The pictures of a run: rates, costs, where the time went, latencies.
+//! The charts of a run: rates, costs, time by activity, latencies.
 
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::curves::{Curve, Curves};
@@ -9,7 +9,8 @@ use crate::figure;
 use crate::group::Group;
 use lab::record::{Tier, TimeSplit, Trial};
 
-/// How many systems a picture shows beside plain: more cannot be told apart.
+/// Maximum number of systems in a picture in addition to plain, because more
+/// cannot be distinguished.
 const SYSTEMS: usize = 24;
 
 pub(super) fn charts(groups: &[Group<'_>]) -> Vec<Block> {
@@ -119,7 +120,7 @@ fn rates(group: &Group<'_>) -> Chart {
 pub(crate) const WHISKERS: &str = "One bar per system; the whisker is the 95 % interval of the \
                                    median, or the range of fewer than six values.";
 
-/// What encryption costs in every workload; nothing when no cell was compared
+/// The cost of encryption in every workload; `None` when no cell was compared
 /// with plain.
 fn costs(groups: &[Group<'_>]) -> Option<Chart> {
     let blocks = groups.iter().map(|group| {
@@ -176,7 +177,8 @@ const PARTS: [Part; 5] = [
     ("other", palette::GREY, |time| time.other),
 ];
 
-/// Where the driving threads' time went; nothing when no cell has a ledger.
+/// The time of the driving threads by activity; `None` when no cell has a
+/// ledger.
 fn ledger(groups: &[Group<'_>]) -> Option<Chart> {
     let blocks = groups.iter().map(|group| {
         let bars = group.rows.iter().filter_map(|row| {
@@ -228,7 +230,8 @@ fn shares(trial: &Trial) -> Vec<(&'static Part, f64)> {
         .collect()
 }
 
-/// Where the axis of latencies ends: beyond, too few requests make a curve.
+/// The end of the axis of latencies. Beyond it, too few requests make up a
+/// curve.
 const LAST: f64 = 99.99;
 /// The percentiles that the axis names; all but the last are marked.
 const NAMED: [f64; 5] = [50.0, 90.0, 99.0, 99.9, LAST];

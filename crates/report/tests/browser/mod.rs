@@ -1,5 +1,5 @@
-//! Headless Chromium, driven by its own protocol over a pipe: real clicks, real
-//! keys, and what a screen reader would be told.
+//! Headless Chromium, driven by its own protocol over a pipe: real clicks, real keys, and the
+//! information that a screen reader would get.
 // Each program that uses this uses a part of it.
 #![allow(dead_code)]
 
@@ -28,7 +28,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Starts it; says why not where it is not here.
+    /// Starts the browser; prints a note if it is not installed.
     pub fn start() -> Option<Self> {
         let program = ["/usr/bin/chromium", "/usr/bin/chromium-browser"]
             .into_iter()
@@ -165,7 +165,7 @@ impl Browser {
         serde_json::from_value(self.value(expression)).unwrap()
     }
 
-    /// Makes the window so many CSS pixels large.
+    /// Sets the size of the window in CSS pixels.
     pub fn resize(&mut self, width: u32, height: u32) {
         let size = json!({
             "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false,
@@ -242,7 +242,7 @@ impl Browser {
         decoded(&self.call("Page.printToPDF", paper))
     }
 
-    /// What a screen reader is told: roles with names, in the order of the page.
+    /// The information that a screen reader gets: roles with names, in the order of the page.
     pub fn accessible(&mut self) -> Vec<(String, String)> {
         let tree = self.call("Accessibility.getFullAXTree", json!({}));
         let text = |node: &Value, field: &str| {
@@ -266,7 +266,7 @@ fn decoded(answer: &Value) -> Vec<u8> {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Whoever does not end when asked to is ended.
+        // A browser that does not end when asked to is killed.
         let close = json!({"id": 0, "method": "Browser.close"});
         let asked = self.to.write_all(format!("{close}\0").as_bytes());
         if asked.is_ok() {

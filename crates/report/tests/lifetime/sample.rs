@@ -1,4 +1,4 @@
-//! A drive whose lives nobody simulated, with a hostile name.
+//! A drive with invented lives and a hostile name.
 
 use cryptmark_report::lifetime::{Leak, Life, Lifetime, Moment, SCHEMA, Setup};
 

@@ -306,7 +306,7 @@ pub fn empty() -> Run {
     }
 }
 
-/// A run in which nobody measured what need not be measured.
+/// A run without any of the optional measurements.
 pub fn bare() -> Run {
     let mut run = run();
     run.host = Host::default();

@@ -16,16 +16,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is in a file system.
+/// The content of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Nobody knows.
+    /// The content is unknown.
     Unknown,
     /// The files of all jobs.
     Files(Files),
-    /// The same, and a copy of each.
+    /// The files of all jobs, and a copy of each.
     Copied(Files),
-    /// No file system: the device itself has the bytes of all jobs' files.
+    /// The bytes of all jobs' files on the device itself, without a file system.
     Bare(Files),
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Visit<'a, 'c> {
     pub(super) road: Option<Attached>,
     /// Whether it has had one before: then the image is as that has left it.
     pub(super) had_road: bool,
-    /// The engine's server while it is on no road.
+    /// The engine's server while it belongs to no stack.
     pub(super) engine: Option<Engine>,
     pub(super) mounted: Option<Mounted>,
     pub(super) content: Content,
@@ -77,7 +77,7 @@ impl<'a> Visit<'a, '_> {
         }
         self.get_ready(operation)?;
         let nothing = self.usage(Usage::before);
-        // What reading the counters takes is no part of a mount that is as short.
+        // The time for reading the counters is subtracted, because a mount may be just as short.
         let reading = self.usage(Usage::after).since(nothing);
         let before = self.usage(Usage::before);
         let begun = unix_time();
@@ -200,7 +200,7 @@ impl<'a> Visit<'a, '_> {
         Ok(wall)
     }
 
-    /// Makes the file system where no clock runs.
+    /// Makes the file system outside the timed part.
     fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
         self.unmount()?;
         self.attach()?;
@@ -226,7 +226,7 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
-    /// Puts the files where the program that makes the file system looks for them.
+    /// Puts the files into the tree that the program that makes the file system reads.
     fn plant(&self, files: &Files, operation: &Operation) -> Result<(), FileSystemError> {
         let tree = &self.context.tree;
         let failed = |source| FileSystemError::File {
@@ -277,8 +277,8 @@ impl<'a> Visit<'a, '_> {
         }
     }
 
-    /// Compares what is in the file system with what was put there, through
-    /// all layers where they are cold, and gives it up.
+    /// Compares the content of the file system with the written data and gives it up. A cold
+    /// comparison reads through all layers.
     pub(super) fn check(&mut self) -> Result<(), FileSystemError> {
         let Some(operation) = self.unchecked.take() else {
             return Ok(());
@@ -308,10 +308,10 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
-    /// Lets all layers forget what they have cached; they stay where they are.
+    /// Drops the caches of all layers without taking them down.
     fn forget(&self) -> Result<(), FileSystemError> {
         match &self.road {
-            // The pages of flash hang on another device than its road's last.
+            // The pages of flash belong to another device than the stack's last one.
             Some(_) if self.context.permanent() => drop_caches(self.image),
             Some(road) => road.forget().and_then(|()| self.image.forget()),
             None => self.image.forget(),
@@ -377,7 +377,7 @@ impl<'a> Visit<'a, '_> {
         Mounted::new(device, &context.mounted, &context.kernel_name, read_only)
     }
 
-    /// Readings of the road, as it stands.
+    /// The counter readings for the current stack.
     fn usage(&mut self, read: fn(&mut CryptoTimer, &Path) -> Usage) -> Usage {
         match &mut self.road {
             Some(road) => read(&mut road.timer, &road.device),
@@ -427,7 +427,7 @@ impl<'a> Visit<'a, '_> {
 }
 
 impl Drop for Visit<'_, '_> {
-    /// What is mounted goes before what it is mounted from.
+    /// Unmounts the file system before the device below it is removed.
     fn drop(&mut self) {
         self.mounted = None;
         self.road = None;

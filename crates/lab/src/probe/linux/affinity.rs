@@ -2,8 +2,8 @@
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 
-/// Keeps the calling thread on the `nth` of the cores it may use, counted
-/// around; it stays where it is where the kernel does not allow that.
+/// Keeps the calling thread on the `nth` of the cores it may use, modulo their
+/// number. If the kernel does not allow that, the thread is not pinned.
 pub fn pin_to_core(nth: u32) {
     // An unpinned thread measures the same thing, less steadily.
     let _ = stay_on_core(nth);
@@ -23,8 +23,8 @@ pub(super) fn stay_on_core(nth: u32) -> bool {
     sched_setaffinity(None, &only(*core)).is_ok()
 }
 
-/// Starts processes that stay on one core, the one where the calling thread is
-/// now; that thread itself goes on wherever it may.
+/// Starts processes that stay on the calling thread's current core. That thread
+/// itself may still use all of its cores.
 pub fn on_one_core<T>(start: impl FnOnce() -> T) -> T {
     let allowed = sched_getaffinity(None);
     let _ = sched_setaffinity(None, &only(sched_getcpu()));

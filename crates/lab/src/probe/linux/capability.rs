@@ -1,10 +1,10 @@
-//! What Linux offers for measuring.
+//! The measuring capabilities of a Linux machine.
 
 use crate::probe::Capability;
 use std::fs;
 use std::path::Path;
 
-/// Looks at the machine; changes nothing.
+/// Inspects the machine without changing it.
 pub fn capabilities() -> Vec<Capability> {
     vec![
         Capability {

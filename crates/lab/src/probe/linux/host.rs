@@ -25,7 +25,7 @@ const FEATURES: &[&str] = &[
     "sve2",
 ];
 
-/// What is known of the machine now.
+/// The current facts about the machine.
 pub(in crate::probe) fn facts() -> Facts {
     let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |names: &[&str]| {
@@ -83,8 +83,8 @@ pub fn total_memory() -> Option<u64> {
     memory("MemTotal:")
 }
 
-/// Bytes of memory that programs can have without swapping; `None` where the
-/// kernel does not say.
+/// Bytes of memory that programs can have without swapping; `None` if the
+/// kernel does not report it.
 pub fn available_memory() -> Option<u64> {
     memory("MemAvailable:")
 }

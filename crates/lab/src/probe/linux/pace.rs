@@ -1,11 +1,10 @@
-//! [`Pace`]: how fast a core works while others on its host work, too.
+//! [`Pace`]: the speed of a core while other cores of its host work, too.
 //!
-//! A virtual processor is often one of two threads of a real core, and slows down
-//! by up to a half while somebody else's virtual processor runs on the other; its
-//! clock falls with what the other cores do. No counter of this machine shows that.
-//! So a thread on the same core does the same small piece of work again and again,
-//! and takes its time. It has many independent chains, because one dependent chain
-//! is as fast on a shared core.
+//! A virtual processor is often one of two threads of a real core. It slows down by up to a half
+//! while another guest's virtual processor runs on the other thread. Its clock also falls with the
+//! load of the other cores. No counter of this machine shows either effect. A thread on the same
+//! core therefore repeats the same small piece of work and times it. The work has many independent
+//! chains, because a single dependent chain is just as fast on a shared core.
 
 use super::affinity::stay_on_core;
 use crate::clock::unix_time;
@@ -15,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// From one piece of work to the next: with [`ROUNDS`] they take about a hundredth
-/// of the core.
+/// Time from one piece of work to the next. With [`ROUNDS`], the work takes about a hundredth of
+/// the core.
 const PERIOD: Duration = Duration::from_millis(6);
 
 /// Rounds of a piece: some 65 µs at 3.7 GHz.
@@ -57,8 +56,8 @@ struct Beat {
 }
 
 impl Pace {
-    /// Begins to watch the `nth` core that this thread may use, counted around;
-    /// `None` where no thread can be kept on it.
+    /// Begins to watch the `nth` core that this thread may use, modulo their number; `None` if no
+    /// thread can be kept on it.
     pub fn watch(nth: u32) -> Option<Self> {
         let (beats, over) = (Arc::default(), Arc::default());
         let mut pace = Self {
@@ -68,7 +67,7 @@ impl Pace {
         };
         let (say, kept) = std::sync::mpsc::channel();
         let watch = move || {
-            // Nobody listens any more where the watch has ended.
+            // The receiver is gone if the watch has ended.
             let _ = say.send(stay_on_core(nth));
             while !over.load(Ordering::Relaxed) {
                 std::thread::sleep(PERIOD);
@@ -129,7 +128,7 @@ fn work(rounds: u64) {
     black_box((sums, turns));
 }
 
-/// What was seen of a core.
+/// The recorded observations of a core.
 #[derive(Debug)]
 pub struct Seen {
     beats: Vec<Beat>,
@@ -137,9 +136,8 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// The mean pace over `seconds` from `begun` (Unix time) on, or over a little
-    /// more where that is short: 1 is the core's full one, ½ half of it. `None`
-    /// where too little was seen.
+    /// The mean speed over `seconds` from `begun` (Unix time) on, or over a little more if that is
+    /// short. Full speed is 1, and ½ is half of it. `None` if there are too few observations.
     pub fn pace(&self, begun: f64, seconds: f64) -> Option<f64> {
         let full = self.full?;
         let wider = ((SPAN - seconds) / 2.0).max(0.0);

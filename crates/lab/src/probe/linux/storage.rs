@@ -62,7 +62,8 @@ fn in_use(path: &Path) -> Option<f64> {
     (usable > 0).then(|| used as f64 / usable as f64)
 }
 
-/// What the disk below `path` says of its blocks; nothing where there is none.
+/// The block properties that the disk below `path` reports. Without a disk,
+/// both are `None`.
 pub fn blocks(path: &Path) -> Blocks {
     let disk = below(path).and_then(|below| below.disk);
     let queue = |name: &str| -> Option<u64> {
@@ -75,7 +76,7 @@ pub fn blocks(path: &Path) -> Blocks {
     }
 }
 
-/// What holds a path.
+/// The device or mount that holds a path.
 struct Below {
     is_device: bool,
     mount: Option<Mount>,

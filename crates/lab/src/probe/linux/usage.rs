@@ -24,9 +24,9 @@ pub(in crate::probe) fn cpu_times() -> Option<CpuTimes> {
 }
 
 impl CpuTimes {
-    /// Reads the counters of this process and of the children that it has waited
-    /// for, in microseconds: their sum is as exact; how it is split into user and
-    /// system is known in the kernel's ticks only. `None` where they cannot be read.
+    /// Reads the counters of this process and of the children that it has waited for, in
+    /// microseconds. Their sum is that exact, but the split into user and system is known only in
+    /// the kernel's ticks. `None` if they cannot be read.
     pub fn precise() -> Option<Self> {
         let read = |who| {
             let usage = getrusage(who).ok()?;

@@ -1,4 +1,4 @@
-//! What an earlier version has left waiting: parts of runs, in files with JSON in strings.
+//! The waiting data of an earlier version: parts of runs, in files with JSON in strings.
 
 use super::put::Before;
 use super::{Fault, Mode, Server, records};

@@ -1,5 +1,4 @@
-//! A folder as the place where runs wait for a server: which shards they are is the
-//! server's to judge.
+//! A folder in which runs wait for a server. The server decides which shards they are.
 
 use crate::record::Run;
 use crate::store::StoreError;
@@ -29,7 +28,7 @@ impl Folder {
 
     /// Bytes of all runs.
     pub(super) fn bytes(&self) -> Result<u64, StoreError> {
-        // One that is gone meanwhile was handed over.
+        // A run that is gone in the meantime was handed over.
         let length = |run: &String| fs::metadata(self.file(run)).map_or(0, |file| file.len());
         Ok(self.ids()?.iter().map(length).sum())
     }
@@ -39,7 +38,7 @@ impl Folder {
         self.own().contains_key(run)
     }
 
-    /// Takes hold of the file of a run; false where another process has it, or has removed it.
+    /// Claims the file of a run. Returns false if another process has it, or has removed it.
     pub(super) fn claim(&self, run: &str) -> Result<bool, StoreError> {
         match self.with_log(run, |_| Ok(())) {
             Err(StoreError::Busy { .. } | StoreError::NoSuchRun { .. }) => Ok(false),

@@ -1,5 +1,6 @@
-//! A run is a file of this machine first, and handed over to the server when it begins and
-//! when it has ended. What the server cannot take waits in its file until it can.
+//! Hands runs over to the server. A run is first a file of this machine, and is handed over when it
+//! begins and when it has ended. If the server cannot take it, it waits in its file until the
+//! server can.
 
 use super::put::Before;
 use super::{PATIENCE, Server, earlier};
@@ -14,14 +15,14 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Where runs wait for a server.
+/// The place where runs wait for a server.
 pub(super) struct Waiting {
     /// A store of files, made when it is needed.
     path: PathBuf,
     files: OnceLock<Folder>,
-    /// No run begins while so many bytes wait.
+    /// Limit of waiting bytes, above which no run begins.
     limit: u64,
-    /// What an earlier version has left.
+    /// The waiting files of an earlier version.
     earlier: PathBuf,
     state: Mutex<State>,
 }
@@ -30,7 +31,7 @@ pub(super) struct Waiting {
 struct State {
     /// Runs that this process has begun and not ended.
     under_way: BTreeSet<String>,
-    /// Why the server was away when it was asked last.
+    /// The reason why the server was unavailable at the last attempt.
     absence: Option<String>,
 }
 
@@ -56,7 +57,7 @@ impl Waiting {
     fn files(&self) -> Result<&Folder, StoreError> {
         if self.files.get().is_none() {
             let files = Folder::open(&self.path)?;
-            // Another thread may have opened it meanwhile.
+            // Another thread may have opened it in the meantime.
             let _ = self.files.set(files);
         }
         self.files.get().ok_or_else(|| StoreError::Foreign {
@@ -64,7 +65,7 @@ impl Waiting {
         })
     }
 
-    /// The files, where there are any.
+    /// The files, if there are any.
     fn known(&self) -> Result<Option<&Folder>, StoreError> {
         match self.path.exists() {
             true => self.files().map(Some),
@@ -85,10 +86,10 @@ impl Waiting {
 }
 
 impl Server {
-    /// The server at `url`, for somebody who measures.
+    /// The server at `url`, for a process that measures.
     ///
     /// # Errors
-    /// Those of [`Server::reach`], but not where the server is away.
+    /// The errors of [`Server::reach`], except that an unavailable server is not an error.
     pub(in crate::store) fn to_write(url: &str, spool: &Spool) -> Result<Self, StoreError> {
         let mut server = Self::new(url)?;
         let absence = match server.reach() {
@@ -135,7 +136,7 @@ impl Server {
             Before::Nothing => state.under_way.insert(run.clone()),
             Before::Anything => state.under_way.remove(run),
         };
-        // Who was away is not waited for again.
+        // A server that was unavailable is not waited for again.
         let patience = match state.absence {
             Some(_) => Duration::ZERO,
             None => PATIENCE,
@@ -270,7 +271,7 @@ fn told(error: &StoreError) -> String {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let words = cause.to_string();
-        // Some errors repeat the words of their source.
+        // Some errors repeat the text of their source.
         if !text.ends_with(&words) {
             text = format!("{text}: {words}");
         }

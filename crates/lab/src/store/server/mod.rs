@@ -28,11 +28,11 @@ const LOCK: i64 = 0x636d_726b;
 /// How long to wait for a connection.
 const CONNECTING: Duration = Duration::from_secs(10);
 
-/// How long a statement may take, or a packet without an answer: longer means that
-/// nobody is there any more.
+/// Maximum time for a statement, or for a packet without an answer. A longer silence means that the
+/// server is gone.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// How long to ask again where the server is away, unless told otherwise.
+/// Time for which an unavailable server is asked again, unless an option sets another.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pauses between attempts: they double from the first to the last.
@@ -43,7 +43,7 @@ const LAST_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Server {
     parameters: Parameters,
     location: Location,
-    /// Where runs wait for it; nowhere if it was opened to read.
+    /// The place where runs wait for the server; `None` if it was opened to read.
     waiting: Option<hand_over::Waiting>,
 }
 
@@ -103,7 +103,7 @@ impl Fault {
     }
 }
 
-/// Whether nobody could be asked.
+/// Whether the error means that the server is unavailable.
 fn is_absence(error: &postgres::Error) -> bool {
     if let Some(code) = error.code() {
         // Connection exceptions, an operator's intervention, no connection left, and a
@@ -115,11 +115,11 @@ fn is_absence(error: &postgres::Error) -> bool {
     let cause = error
         .source()
         .and_then(|cause| cause.downcast_ref::<io::Error>());
-    // A certificate that is not good is told as invalid data.
+    // A bad certificate is reported as invalid data.
     error.is_closed() || cause.is_some_and(|cause| cause.kind() != io::ErrorKind::InvalidData)
 }
 
-/// What a transaction does.
+/// The kind of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Read,
@@ -134,10 +134,10 @@ enum Way {
 }
 
 impl Server {
-    /// Nobody is asked yet.
+    /// Parses `url` without connecting to the server.
     ///
     /// # Errors
-    /// A URL that cannot be read, or certificates.
+    /// The URL or the certificates cannot be read.
     pub(super) fn new(url: &str) -> Result<Self, StoreError> {
         let location = Location::Postgres(url.to_owned());
         let parameters = Parameters::of(url).map_err(|source| StoreError::Database {
@@ -156,8 +156,8 @@ impl Server {
         self.transact(Mode::Read, PATIENCE, |_| Ok(()))
     }
 
-    /// Does `work` as one transaction with a connection of its own; again, as long as
-    /// `patience` says, where the server was away or another transaction in the way.
+    /// Does `work` as one transaction with a connection of its own. If the server was unavailable
+    /// or another transaction interfered, it tries again for as long as `patience` allows.
     fn transact<T>(
         &self,
         mode: Mode,
@@ -195,8 +195,8 @@ impl Server {
         self.transact(Mode::Read, PATIENCE, work)
     }
 
-    /// A connection to tables of this program's version, which are created or
-    /// brought up to it where they are older.
+    /// A connection to tables of this program's version. Missing tables are created, and older ones
+    /// are migrated.
     fn connect(&self) -> Result<Client, Fault> {
         let mut client = self.connect_to_any()?;
         if version(&mut client)? != Some(schema::VERSION) {
@@ -262,7 +262,7 @@ impl Server {
     }
 }
 
-/// The version of the tables; `None` where there are none.
+/// The version of the tables; `None` if there are none.
 fn version(client: &mut impl postgres::GenericClient) -> Result<Option<i64>, Fault> {
     let ours = "SELECT to_regclass('cryptmark.schema_version') IS NOT NULL";
     let ours: bool = client.query_one(ours, &[])?.get(0);
@@ -280,10 +280,10 @@ struct Patience {
 }
 
 impl Patience {
-    /// Waits a while; false where there is no time left to.
+    /// Waits for the next attempt. Returns false if no time is left.
     fn wait(&mut self) -> bool {
-        // Thousands who lost the server at the same time must not come back at
-        // the same time: half to all of the pause.
+        // Thousands of clients that lost the server at the same time must not return at the same
+        // time. The pause is therefore drawn from half to all of its length.
         let share = RandomState::new().build_hasher().finish() as f64 / u64::MAX as f64;
         let pause = self.pause.mul_f64(0.5 + share / 2.0);
         if Instant::now() + pause > self.until {

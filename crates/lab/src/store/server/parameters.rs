@@ -44,7 +44,7 @@ impl Parameters {
         let is_socket = matches!(config.get_hosts(), [.., Host::Unix(_)]);
         let (ssl, verify) = match mode.as_deref() {
             None if is_socket => (SslMode::Disable, Verify::Nothing),
-            // libpq's `prefer` sends the password to whoever answers without TLS.
+            // libpq's `prefer` sends the password to any server that answers without TLS.
             None | Some("verify-full") => (SslMode::Require, Verify::Name),
             Some("verify-ca") => (SslMode::Require, Verify::Issuer),
             Some("require") => (SslMode::Require, Verify::Nothing),
@@ -60,7 +60,7 @@ impl Parameters {
         Ok(Self { config, tls })
     }
 
-    /// What tells a database from others, without who asks.
+    /// The words that identify a database, without the user who connects.
     pub(super) fn identity(&self) -> String {
         let config = &self.config;
         let host = match config.get_hosts() {
@@ -77,7 +77,7 @@ impl Parameters {
     }
 }
 
-/// What the URL does not say.
+/// Fills in the parameters that the URL does not state.
 fn fill_in(config: &mut Config) -> Result<(), Source> {
     let variable = |name| env::var(name).ok().filter(|value| !value.is_empty());
     if config.get_hosts().is_empty() {
@@ -195,7 +195,7 @@ mod tests {
         }
         let none = (SslMode::Disable, false);
         assert_eq!(mode("postgres://db/runs?sslmode=disable"), none);
-        // A socket of the file system is nobody else's.
+        // A Unix socket does not lead to another machine, so it needs no TLS.
         assert_eq!(mode("postgres://me@/runs?host=/run/postgresql"), none);
         let wrong = Parameters::of("postgres://db/runs?sslmode=yes").err();
         assert!(wrong.unwrap().to_string().contains("yes"));

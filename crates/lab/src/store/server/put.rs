@@ -9,10 +9,10 @@ use crate::store::{StoreError, no_such_run};
 use postgres::Transaction;
 use std::time::Duration;
 
-/// What may be there of a run that is stored.
+/// The part of a run that may be stored before it is put.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
-    /// Nothing: the run begins.
+    /// No part, because the run begins.
     Nothing,
     /// An earlier state of the run, or all of it.
     Anything,
@@ -91,8 +91,8 @@ fn put(tx: &mut Transaction<'_>, rows: &Rows<'_>, before: Before) -> Result<Take
     tx.execute(query::ADD_RUN, &columns)?;
     if let Some(shard) = rows.run.shard.as_ref().filter(|_| !rows.run.partial) {
         let index = i64::from(shard.index);
-        // Who comes second waits here for the end of the first, and must not hold the
-        // row of his run meanwhile, which the first may drop.
+        // The second writer waits here for the first one's commit. It must not hold the row of its
+        // run meanwhile, because the first writer may drop that row.
         tx.execute(query::ADD_SHARD, &[&shard.experiment, &index, id])?;
         let by = shard_is(tx, shard)?.ok_or_else(|| no_such_run(id))?;
         tx.execute(
@@ -108,7 +108,8 @@ fn put(tx: &mut Transaction<'_>, rows: &Rows<'_>, before: Before) -> Result<Take
     Ok(taken)
 }
 
-/// Notes that a run has begun a shard; the run that is the shard, where there is one.
+/// Notes that a run has begun a shard. Returns the run that is stored for the shard, if there is
+/// one.
 fn attempt(tx: &mut Transaction<'_>, shard: &Shard, run: &str) -> Result<Option<String>, Fault> {
     let (index, of) = (i64::from(shard.index), i64::from(shard.of));
     tx.execute(

@@ -48,7 +48,7 @@ pub(super) const ADD_SHARD: &str = "INSERT INTO shards (experiment, shard, run)
 
 pub(super) const SHARD_IS: &str = "SELECT run FROM shards WHERE experiment = $1 AND shard = $2";
 
-/// What other attempts have left of a shard that is stored now.
+/// Deletes the runs that other attempts have left of a shard that is stored now.
 pub(super) const DROP_OTHER_ATTEMPTS: &str = "DELETE FROM runs
      WHERE run IN (SELECT run FROM attempts WHERE experiment = $1 AND shard = $2)
        AND run <> $3 AND run NOT IN (SELECT run FROM baselines)";

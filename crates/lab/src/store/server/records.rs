@@ -1,4 +1,4 @@
-//! What a store does, by a server.
+//! The operations of a store, done by a server.
 
 use super::{Fault, Mode, PATIENCE, Server, query};
 use crate::record::{Run, Shard};

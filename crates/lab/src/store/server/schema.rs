@@ -1,7 +1,6 @@
-//! The tables, and the ways from one version of them to the next and back.
+//! The tables, and the migrations from one version of them to the next and back.
 //!
-//! A record is kept as the JSON that `--json` prints; the columns beside it
-//! exist to list and to find:
+//! A record is kept as the JSON that `--json` prints. The other columns serve to list and to find:
 //!
 //! ```text
 //! version 1
@@ -14,8 +13,8 @@
 //! shards       experiment · shard · run: the one run that is the shard
 //! ```
 //!
-//! The tables of version 2 repeat what headers of runs say, so the way back
-//! loses nothing that the way up would not find again.
+//! The tables of version 2 repeat the content of run headers. A migration back therefore loses
+//! nothing that a migration forward would not find again.
 
 /// Version of the tables that this program works with.
 pub const VERSION: i64 = 2;

@@ -1,4 +1,4 @@
-//! How a server proves who it is.
+//! Verification of a server's identity.
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -15,20 +15,20 @@ use std::sync::Arc;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// What of a server's certificate must be right.
+/// The part of a server's certificate that must be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verify {
-    /// Nothing: who listens on the way is kept out, who answers instead is not.
+    /// No part. An eavesdropper is kept out, but an impostor is not.
     Nothing,
-    /// Who issued it.
+    /// The issuer.
     Issuer,
-    /// The host's name, too.
+    /// The issuer and the host's name.
     Name,
 }
 
 /// Files with certificates.
 pub(super) struct Files {
-    /// Of who issues certificates, instead of those that the system trusts.
+    /// Certificates of the trusted issuers, instead of the system's.
     pub(super) root: Option<PathBuf>,
     /// The client's own.
     pub(super) certificate: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl Files {
 /// The settings of a connection.
 ///
 /// # Errors
-/// A file that cannot be read, and a system that trusts nobody.
+/// A file cannot be read, or the system trusts no issuer.
 pub(super) fn config(verify: Verify, files: &Files) -> Result<ClientConfig, Source> {
     let provider = Arc::new(ring::default_provider());
     let mut roots = RootCertStore::empty();
@@ -95,7 +95,7 @@ fn told(path: &Path, error: &impl std::fmt::Display) -> Source {
 #[derive(Debug)]
 struct Verifier {
     verify: Verify,
-    /// None where nothing is verified.
+    /// `None` if nothing is verified.
     verifier: Option<Arc<WebPkiServerVerifier>>,
     provider: Arc<CryptoProvider>,
 }

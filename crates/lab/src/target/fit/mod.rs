@@ -31,16 +31,16 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Requests of a simulated probe, at most: more than a disk's memory takes.
+/// Maximum number of requests of a simulated probe, more than a disk's cache takes.
 const REQUESTS: u64 = 1500;
 
-/// Bytes of a simulated probe that is no burst, at most.
+/// Maximum bytes of a simulated probe, except for bursts.
 const BYTES: u64 = 128 << 20;
 
-/// How long a real device is left alone before each probe.
+/// Time for which a real device rests before each probe.
 const REST: Duration = Duration::from_millis(100);
 
-/// A number is seen if it changes a figure by so much of its own change.
+/// A number counts as visible if its change alters a figure by this share of that change.
 const SEEN: f64 = 0.03;
 
 /// Offsets of slices are multiples of this.
@@ -75,7 +75,7 @@ pub enum FitError {
 }
 
 impl FitError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Drive(error) => error.remedy().to_owned(),
@@ -87,9 +87,9 @@ impl FitError {
     }
 }
 
-/// Who can be asked for a probe's figure.
+/// A device, real or simulated, that measures a probe's figure.
 pub trait Bench {
-    /// Runs a probe; its figure in the unit of what it shows, above 0.
+    /// Runs a probe and returns its figure, above 0, in the unit of [`Probe::shows`].
     ///
     /// # Errors
     /// [`FitError`].
@@ -98,14 +98,14 @@ pub trait Bench {
 
 /// A device that is here.
 pub struct Real<'a> {
-    /// What is read: all of it was written, unless it is a disk, which does not
-    /// care.
+    /// The extent for reads. All of it has been written, unless it is a disk, for which that does
+    /// not matter.
     pub read: &'a dyn BlockDevice,
-    /// What is written: the beginning of the same.
+    /// The extent for writes, which is the beginning of the same device.
     pub written: &'a dyn BlockDevice,
-    /// Same seed, same offsets.
+    /// Seed of the offsets: the same seed gives the same offsets.
     pub seed: u64,
-    /// Set from outside to end it.
+    /// Flag that another thread sets to end the probe.
     pub stop: &'a AtomicBool,
 }
 
@@ -139,11 +139,10 @@ pub struct Virtual<'a> {
 }
 
 impl<'a> Virtual<'a> {
-    /// The first `reach` bytes of it may be read, and the first `extent` of
-    /// those written.
+    /// The first `reach` bytes of it may be read, and the first `extent` of those written.
     ///
     /// # Errors
-    /// [`DriveError`] where it cannot be, or is smaller.
+    /// [`DriveError`] if such a drive is impossible, or is smaller.
     pub fn new(
         preset: &Preset,
         [reach, extent]: [u64; 2],
@@ -188,8 +187,7 @@ impl Bench for Virtual<'_> {
     }
 }
 
-/// The same workload with so many requests that its figure is steady; a burst
-/// is as long as it is.
+/// The same workload with enough requests for a steady figure; a burst keeps its length.
 fn counted(workload: &Workload) -> Workload {
     let bytes = match workload.extent() {
         Extent::Bytes(bytes) => bytes,
@@ -234,14 +232,14 @@ fn shown(shows: Shows, sample: &Sample) -> f64 {
     }
 }
 
-/// What came of a fit.
+/// The outcome of a fit.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// The drive that does what was measured, as well as it can.
+    /// The drive that best reproduces the measured figures.
     pub preset: Preset,
-    /// Figures, measured and of that drive.
+    /// The measured figures, and those of that drive.
     pub cells: Vec<Cell>,
-    /// Its numbers.
+    /// The numbers of that drive.
     pub numbers: Vec<Number>,
 }
 
@@ -250,11 +248,11 @@ pub struct Fit {
 pub struct Cell {
     /// The probe's name.
     pub probe: &'static str,
-    /// What the figures are.
+    /// The quantity that the figures measure.
     pub shows: Shows,
-    /// Of the real device.
+    /// The figure of the real device.
     pub measured: f64,
-    /// Of the simulated drive.
+    /// The figure of the simulated drive.
     pub fitted: f64,
 }
 
@@ -272,18 +270,17 @@ pub struct Number {
     pub key: &'static str,
     /// Of the drive that the search began with.
     pub before: f64,
-    /// What was found.
+    /// The fitted value.
     pub after: f64,
-    /// Whether any probe shows it; if none does, it stayed.
+    /// Whether any probe shows the number. If none does, it keeps its value.
     pub seen: bool,
 }
 
-/// Finds the numbers of a drive of `from`'s kind with which it gives the
-/// `measured` figures of `probes`, over the same bytes. `report` is told how
-/// often it was simulated.
+/// Finds the numbers of a drive of `from`'s kind with which it gives the `measured` figures of
+/// `probes`, over the same bytes. `report` gets the number of simulations so far.
 ///
 /// # Errors
-/// [`FitError`]; [`FitError::Interrupted`] where `stop` was set.
+/// [`FitError`]; [`FitError::Interrupted`] if `stop` was set.
 pub fn fit(
     from: &Preset,
     probes: &[Probe],
@@ -307,7 +304,8 @@ pub fn fit(
     let wanted: Vec<f64> = measured.iter().map(|figure| figure.ln()).collect();
     let found = search::least_squares(&logs, &wanted, &mut figures)?;
     let knobs: Vec<f64> = found.place.iter().map(|log| log.exp()).collect();
-    // What nothing shows did not move, but by what is less than an error.
+    // A number that no probe shows keeps its start value. Any change of it is smaller than the
+    // error.
     let seen: Vec<bool> = found.influence.iter().map(|most| *most > SEEN).collect();
     let kept = start.iter().zip(&knobs).zip(&seen);
     let knobs: Vec<f64> = kept

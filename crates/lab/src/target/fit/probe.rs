@@ -13,15 +13,15 @@ const SECONDS_OF_A_DISK: f64 = 4.0;
 /// Bytes of a probe's part, at least: more than a disk's memory holds.
 const LEAST: u64 = 64 << 20;
 
-/// What a probe's figure is.
+/// The quantity that a probe's figure measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// 10⁶ bytes a second.
     MegabytesASecond,
     /// Requests a second.
     RequestsASecond,
-    /// Between the latencies that a tenth of the requests is below, and above,
-    /// milliseconds: of a disk, 0.8 revolutions and what seeks differ by.
+    /// The range from the latency that a tenth of the requests is below to the one that a tenth is
+    /// above, milliseconds. For a disk it is 0.8 revolutions and the spread of the seeks.
     SpreadMs,
 }
 
@@ -41,11 +41,11 @@ impl Shows {
 pub struct Probe {
     /// Name in tables.
     pub name: &'static str,
-    /// What is asked for.
+    /// The workload of the probe.
     pub workload: Workload,
-    /// What its figure is.
+    /// The quantity that its figure measures.
     pub shows: Shows,
-    /// Where: shares of the device.
+    /// Its range on the device, as shares of the size.
     within: [f64; 2],
 }
 
@@ -72,7 +72,7 @@ impl Probe {
         self
     }
 
-    /// The same, as long as so many bytes take from rest.
+    /// The same probe as a burst of `mib` MiB after a rest.
     fn burst(mut self, mib: u64) -> Self {
         self.workload.seconds = None;
         self.workload.bytes = Some(ByteSize::mib(mib));
@@ -86,7 +86,7 @@ impl Probe {
         }
     }
 
-    /// Its bytes, where there are so many.
+    /// The range of the probe, enlarged to a minimum size if the device has that many bytes.
     pub(super) fn range(&self, all: u64) -> ByteRange {
         let place = |share: f64| (all as f64 * share) as u64 / ALIGNMENT * ALIGNMENT;
         let [first, end] = self.within.map(place);
@@ -95,8 +95,8 @@ impl Probe {
     }
 }
 
-/// What is asked of a drive of this kind, reads first; of a flash chip nothing. Each of its numbers shows
-/// in one of them at least, unless another one hides it.
+/// The probes for a drive of this kind, reads first; a flash chip has none. Each of the drive's
+/// numbers shows in at least one probe, unless another number hides it.
 pub fn probes(kind: &Preset) -> Vec<Probe> {
     use Mix::{Read, Write};
     use Pattern::{Random, Sequential};

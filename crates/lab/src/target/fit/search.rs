@@ -1,30 +1,29 @@
-//! The least squares of residuals that a simulation gives.
+//! Minimises the squares of residuals that a simulation gives.
 //!
-//! Each number alone is tried several times as large and as small, and the best
-//! of these tries taken: what is no bottleneck shows in no derivative. Then all
-//! are turned together, by Levenberg's and Marquardt's method with differences
-//! for derivatives; and both once more, with smaller tries. Being far from the
-//! start counts a little, so that of places that are equally good the nearest is
-//! found.
+//! First, each number alone is tried at several multiples of its value, and the best of these tries
+//! is taken. This finds numbers that are not a bottleneck and so show in no derivative. Then all
+//! numbers are changed together by the Levenberg–Marquardt method, with differences for
+//! derivatives. Both passes are repeated with smaller tries. Distance from the start counts a
+//! little, so that the nearest of equally good places is found.
 
-/// Steps at most; it ends before where a step gains nothing.
+/// Maximum number of steps. The search ends earlier if a step gains nothing.
 const STEPS: usize = 12;
 
-/// What is added to a logarithm in tries at first, and later: so much that it
-/// also shows where a figure has steps.
+/// Amounts added to a logarithm in the first tries and in the later ones. They are large enough to
+/// show steps of a figure.
 const TRIES: [&[f64]; 2] = [&[-2.3, -1.1, 1.1, 2.3], &[-0.5, 0.5]];
 
-/// Tries that are taken in a row, at most.
+/// Maximum number of tries that are taken in a row.
 const ROUNDS: usize = 4;
 
-/// What such a try must take off the sum of squares to be believed.
+/// Share of the sum of squares that such a try must remove to be accepted.
 const BELIEVED: f64 = 0.1;
 
-/// Difference that a derivative is taken over: larger than what a simulated
-/// figure jumps by when one request more misses its revolution.
+/// Difference over which a derivative is taken. It is larger than the jump of a simulated figure
+/// when one more request misses its revolution.
 const DIFFERENCE: f64 = 0.04;
 
-/// No number changes by more than e to this in a step.
+/// Maximum change of a logarithm in one step.
 const STRIDE: f64 = 0.7;
 
 /// A step that gains less than this share of the sum of squares is the last one.
@@ -33,13 +32,13 @@ const GAIN: f64 = 5e-3;
 /// A sum of squares that is as good as none: 0.1 % in each of ten figures.
 const NONE: f64 = 1e-5;
 
-/// What being e times the start counts, against being e times what is wanted.
+/// Weight of being e times the start, relative to being e times the wanted figure.
 const PRIOR: f64 = 0.02;
 
-/// What a simulation gives for some numbers.
+/// The simulation: figures for given numbers.
 type Figures<'a, E> = dyn FnMut(&[f64]) -> Result<Vec<f64>, E> + 'a;
 
-/// Where the search ended.
+/// The end of the search.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The place.
@@ -48,12 +47,12 @@ pub struct Found {
     pub influence: Vec<f64>,
 }
 
-/// Where `figures` are nearest to `wanted`, from `start` on. A place that
-/// `figures` refuses at the start ends the search with its error; later it is only
-/// not gone to. What no figure depends on stays.
+/// Finds the place, from `start` on, at which `figures` are nearest to `wanted`. If `figures`
+/// refuses the start, the search ends with that error. Later it only avoids such a place, unless
+/// the error interrupts the search. A number that no figure depends on keeps its value.
 ///
 /// # Errors
-/// Those of `figures`.
+/// The errors of `figures`.
 pub fn least_squares<E: Interrupts>(
     start: &[f64],
     wanted: &[f64],
@@ -157,7 +156,7 @@ fn note(most: &mut f64, slope: impl Iterator<Item = f64>) {
     *most = slope.fold(*most, |most, slope| most.max(slope.abs()));
 }
 
-/// The figures, where there can be such a place.
+/// The figures; `None` if such a place is impossible.
 fn possible<E: Interrupts>(figures: Result<Vec<f64>, E>) -> Result<Option<Vec<f64>>, E> {
     match figures {
         Ok(figures) => Ok(Some(figures)),
@@ -178,7 +177,7 @@ impl Interrupts for super::FitError {
     }
 }
 
-/// What is looked for, and from where.
+/// The wanted figures, and the place from which the search starts.
 struct Goal<'a> {
     start: &'a [f64],
     wanted: &'a [f64],

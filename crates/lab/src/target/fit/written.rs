@@ -3,9 +3,9 @@
 use super::Fit;
 use toml::{Table, Value};
 
-/// The TOML `base` of the drive that the search began with, with what was found
-/// in it. `title` is its new one, `source` what is said of each number found, and
-/// `capacity` where the device's own is known.
+/// The TOML `base` of the drive with which the search began, with the fitted
+/// numbers. `title` is the new title, and `source` is the remark on each fitted
+/// number. `capacity` is that of the device, if it is known.
 pub fn written(base: &str, fit: &Fit, title: &str, source: &str, capacity: Option<u64>) -> String {
     let mut table: Table = base.parse().expect("it was read before");
     let mut found = Vec::new();
@@ -18,7 +18,7 @@ pub fn written(base: &str, fit: &Fit, title: &str, source: &str, capacity: Optio
         table.insert(number.key.to_owned(), value);
         found.push((number.key, source.to_owned()));
     }
-    // A capacity that is no TOML integer is no disk's.
+    // A capacity that does not fit into a TOML integer cannot be a disk's.
     if let Some(bytes) = capacity.and_then(|bytes| i64::try_from(bytes).ok()) {
         table.insert("capacity".to_owned(), Value::Integer(bytes));
         found.push(("capacity", "the device's own".to_owned()));

@@ -47,7 +47,7 @@ impl JavaCipher {
     /// [`JavaRequest::cold`], `stop` as in [`Java::measure`].
     ///
     /// # Errors
-    /// [`JavaError`], also where the output is wrong.
+    /// [`JavaError`], also if the output is wrong.
     pub fn measure(
         &self,
         encrypts: bool,

@@ -29,8 +29,8 @@ pub(super) struct Jvm {
 }
 
 impl Jvm {
-    /// A fresh virtual machine that is ready for the request, and warm where
-    /// that was asked for.
+    /// A fresh virtual machine that is ready for the request, and warm if that
+    /// was requested.
     pub(super) fn start(
         program: &Path,
         folder: &TempDir,
@@ -150,9 +150,9 @@ pub(super) fn command(program: &Path, folder: &TempDir) -> Command {
         command.env_remove(name);
     }
     command.stdin(Stdio::null());
-    // Ctrl-C in a terminal goes to the whole group. In one of its own the
-    // machine lives until the session has ended in order; where cryptmark
-    // ends at once, it ends at the end of its input.
+    // Ctrl-C in a terminal goes to the whole group. In a group of its own, the
+    // virtual machine lives until the session has ended in order. If cryptmark
+    // ends at once, the machine ends at the end of its input.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     #[cfg(windows)]
@@ -191,7 +191,7 @@ pub(super) fn finish(command: &mut Command) -> io::Result<Finished> {
 
 fn all_of(messages: &mut File) -> String {
     let mut said = Vec::new();
-    // What cannot be read back is only a message less.
+    // If the messages cannot be read back, the error only has no message.
     let _ = messages
         .rewind()
         .and_then(|()| messages.read_to_end(&mut said));

@@ -37,7 +37,7 @@ struct AfAlg {
 }
 
 impl AfAlg {
-    /// `None` where the kernel has the interface and not the cipher.
+    /// `None` if the kernel has the interface but not the cipher.
     fn new(wanted: Wanted<'_>) -> Result<Option<Self>, Errno> {
         let listening = socket(
             AddressFamily::Alg,

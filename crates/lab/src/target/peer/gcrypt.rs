@@ -105,7 +105,7 @@ fn algorithm(wanted: Wanted<'_>) -> Option<c_int> {
 struct Gcrypt {
     functions: Functions,
     handle: Handle,
-    /// What sets the IV; ECB has none.
+    /// The function that sets the IV; `None` for ECB, which has no IV.
     set_iv: Option<SetIv>,
     iv_bytes: usize,
 }

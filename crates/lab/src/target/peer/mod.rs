@@ -25,10 +25,10 @@ use std::fmt;
 use thiserror::Error;
 use thread_local::ThreadLocal;
 
-/// A library that can be measured beside the built-in engine.
+/// A library that can be compared with the built-in engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Library {
-    /// OpenSSL's libcrypto, with its legacy provider where that is installed.
+    /// OpenSSL's libcrypto, with its legacy provider if that is installed.
     OpenSsl,
     /// GnuPG's libgcrypt.
     Libgcrypt,
@@ -74,7 +74,7 @@ pub enum Absent {
     NotRunnable {
         /// The library.
         library: &'static str,
-        /// What the system said.
+        /// The system's error.
         reason: std::io::ErrorKind,
     },
     /// It can run programs and not compile the one that it must run.
@@ -104,12 +104,12 @@ pub enum Absent {
         library: &'static str,
         /// Its version.
         version: String,
-        /// What was asked for.
+        /// The requested cipher.
         cipher: String,
     },
 }
 
-/// What a library is asked to do, in the kernel's words.
+/// The cipher that a library is asked for, in the kernel's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
     /// Block cipher, `aes`.
@@ -127,8 +127,8 @@ impl Wanted<'_> {
         Algorithm::ALL.into_iter().find(named)
     }
 
-    /// Bits of the block cipher's own key; `None` where it takes no such key,
-    /// or the mode is none of the four.
+    /// Bits of the block cipher's own key; `None` if it takes no such key, or
+    /// the mode is none of the four.
     ///
     /// Libraries are asked only after this check: some of them read or write
     /// beyond a key that is too short or too long.
@@ -142,7 +142,7 @@ impl Wanted<'_> {
         possible.then_some(bytes * 8)
     }
 
-    /// Bytes of the block cipher's block; 16 of one that nobody knows.
+    /// Bytes of the block cipher's block; 16 if the cipher is unknown.
     fn block_bytes(&self) -> usize {
         self.known().map_or(16, Algorithm::block_bytes)
     }
@@ -156,7 +156,7 @@ trait Keyed: Send {
     fn decrypt(&mut self, iv: &[u8; 16], sector: &mut [u8]);
 }
 
-/// A library's version and, where it has the cipher, the keyed cipher.
+/// A library's version and, if it has the cipher, the keyed cipher.
 type Opened = Result<(String, Option<Box<dyn Keyed>>), Absent>;
 
 /// A library's cipher over runs of sectors, IVs by `plain64`.

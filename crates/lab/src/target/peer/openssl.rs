@@ -1,4 +1,4 @@
-//! OpenSSL 3: `EVP` ciphers, with the legacy provider where it is installed.
+//! OpenSSL 3: `EVP` ciphers, with the legacy provider if it is installed.
 
 use super::{Absent, Keyed, Opened, Wanted, function, load, text};
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};

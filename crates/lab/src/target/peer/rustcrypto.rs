@@ -35,7 +35,8 @@ pub(super) fn open(wanted: Wanted<'_>) -> Opened {
     Ok((version(wanted), keyed(wanted)))
 }
 
-/// `aes 0.9.4, xts-mode 0.6.0`: there is no version of all crates together.
+/// The versions of the crates in use, `aes 0.9.4, xts-mode 0.6.0`. The crates
+/// have no common version.
 fn version(wanted: Wanted<'_>) -> String {
     let cipher = match wanted.algorithm {
         "blowfish_le" => "blowfish",
@@ -85,7 +86,7 @@ trait Both: BlockCipherEncrypt + BlockCipherDecrypt {}
 
 impl<C: BlockCipherEncrypt + BlockCipherDecrypt> Both for C {}
 
-/// A cipher with 16-byte blocks; `None` where it takes no key of that length.
+/// A cipher with 16-byte blocks; `None` if it takes no key of that length.
 fn wide<C>(wanted: Wanted<'_>) -> Option<Box<dyn Keyed>>
 where
     C: Both + BlockSizeUser<BlockSize = U16> + KeyInit + Send + 'static,
@@ -102,7 +103,7 @@ where
     }
 }
 
-/// A cipher with 8-byte blocks; `None` where it takes no key of that length.
+/// A cipher with 8-byte blocks; `None` if it takes no key of that length.
 fn narrow<C>(wanted: Wanted<'_>) -> Option<Box<dyn Keyed>>
 where
     C: Both + BlockSizeUser<BlockSize = U8> + KeyInit + Send + 'static,
