@@ -49,22 +49,21 @@ impl AlignedBuffer {
         random.fill_bytes(self);
     }
 
-    /// Shows `length` bytes from now on, so that one allocation serves requests
-    /// of many lengths. What appears is what was there, or zeros.
+    /// Makes the first `length` bytes visible, so that one allocation serves requests of many
+    /// lengths. Bytes that become visible keep their earlier content, or are zeros.
     ///
     /// # Panics
-    /// Where the buffer was made smaller than that.
+    /// If `length` exceeds the capacity.
     pub fn set_len(&mut self, length: usize) {
         assert!(length <= self.capacity(), "the buffer is too small");
         self.length = length;
     }
 
-    /// Takes what is behind the first `at` bytes away as a buffer of its own, which
-    /// [`append`](Self::append) puts back. Nothing is copied.
+    /// Splits off everything after the first `at` bytes as a buffer of its own, without copying.
+    /// [`append`](Self::append) is the inverse.
     ///
     /// # Panics
-    /// Where `at` is more than the length, or not a multiple of
-    /// [`ALIGNMENT`](Self::ALIGNMENT).
+    /// Where `at` is more than the length, or not a multiple of [`ALIGNMENT`](Self::ALIGNMENT).
     pub fn split_off(&mut self, at: usize) -> Self {
         let behind = self
             .length

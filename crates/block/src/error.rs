@@ -24,7 +24,7 @@ pub enum BlockError {
         offset: u64,
         /// Bytes asked for.
         length: u64,
-        /// What both must be multiples of.
+        /// Both the offset and the length must be multiples of this many bytes.
         logical_block: u32,
     },
     /// The request ends behind the device.
@@ -84,7 +84,7 @@ pub enum BlockError {
     InUse {
         /// The file or device.
         path: PathBuf,
-        /// Who it is, as far as this user may know.
+        /// The programs and devices that use it, as far as this user may see them.
         users: Users,
     },
     /// The device, or a partition of it, is mounted.
@@ -199,7 +199,7 @@ pub enum BlockError {
         /// Why it failed.
         source: Arc<BlockError>,
     },
-    /// What was read is not what was written: its authentication tag is wrong.
+    /// The data read differs from the data written: its authentication tag is wrong.
     #[error("the {length} bytes at byte {offset} do not match their integrity tag")]
     Tampered {
         /// First byte.
@@ -257,8 +257,7 @@ impl BlockError {
         )
     }
 
-    /// What the user can do about it: one sentence, the second line of the
-    /// message.
+    /// The remedy, as one sentence: the second line of the message.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Misaligned { .. } => {

@@ -11,7 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-/// What a discarded range reads as.
+/// The content that a discarded range reads as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discarded {
     /// Zeros, and the model insists on it.
@@ -31,7 +31,7 @@ pub struct Model {
     pub longest: u64,
     /// Queue depth, at least 1.
     pub depth: u32,
-    /// What the device promises about discards.
+    /// The device's promise about discarded ranges.
     pub discarded: Discarded,
 }
 
@@ -82,7 +82,7 @@ impl Model {
 struct Run<'a> {
     model: &'a Model,
     device: &'a dyn BlockDevice,
-    /// What the device has to contain.
+    /// The content that the device must have.
     bytes: Vec<u8>,
     random: Xoshiro256PlusPlus,
     /// Buffers that came back, for using the same memory again.

@@ -9,7 +9,7 @@ use crate::{AlignedBuffer, BlockError, Meter};
 use std::fmt;
 use std::rc::Rc;
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Fill the request's buffer.

@@ -10,7 +10,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// as a whole; real disks promise no more.
 const STRIPE: u64 = 1 << 20;
 
-/// A stripe that nobody wrote to holds no memory and reads as zeros.
+/// A part of the disk. One that was never written holds no memory and reads as zeros.
 type Stripe = RwLock<Option<AlignedBuffer>>;
 
 /// A disk in memory: page-aligned, any size, safe to use from many threads.

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
 use work::{Work, lock};
 
-/// What a hole in a file is made of.
+/// The unit of holes in a file, bytes: a unit of zeros is not written.
 const HOLE: usize = 4096;
 
 /// Why a transfer ended early.

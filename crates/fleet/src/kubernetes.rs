@@ -12,10 +12,10 @@ const EXPERIMENT: &str = "/experiment";
 const DATA: &str = "/data";
 const SPOOL: &str = "/spool";
 
-/// A user that is nobody on the host.
+/// A user ID that belongs to no user of the host.
 const USER: u32 = 65532;
 
-/// How often a shard is begun again that failed.
+/// The number of times that a failed shard is started again.
 const RETRIES: u32 = 5;
 
 /// A key, a value and an effect: `key`, `key=value`, `key=value:NoSchedule`.
@@ -52,7 +52,7 @@ impl std::str::FromStr for Toleration {
     }
 }
 
-/// What a cluster wants to be told of the pods.
+/// The settings of the pods that depend on the cluster.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The image that has the program.

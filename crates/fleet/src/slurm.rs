@@ -25,13 +25,13 @@ pub struct Unfit {
 }
 
 impl Unfit {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         "Omit blanks, quotes and control characters."
     }
 }
 
-/// What a site wants to be told of a job.
+/// The settings of the job that depend on the site.
 #[derive(Clone, Debug, Default)]
 pub struct Array {
     /// Partition.
@@ -44,7 +44,7 @@ pub struct Array {
     pub cores: u32,
     /// Tasks at the same time, at most.
     pub at_once: Option<u32>,
-    /// What to measure on every host: a directory, a file or a block device.
+    /// The target to measure on every host: a directory, a file or a block device.
     pub at: Option<String>,
     /// The program, by name or path.
     pub program: String,

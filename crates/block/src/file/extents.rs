@@ -10,11 +10,11 @@ use rustix::io::Errno;
 const MOST: usize = 4096;
 
 impl Shared {
-    /// What is stored in `range`, which lies on the device, in order and without
-    /// gaps.
+    /// The stored extents and holes of `range`, in order and without gaps. `range` must lie on the
+    /// device.
     ///
-    /// Holes begin and end with blocks of the device, or with the range. Where there are very many extents,
-    /// what is behind the first few thousand counts as stored.
+    /// Holes begin and end at block boundaries of the device, or with the range. After the first
+    /// few thousand extents, the rest of the range counts as stored.
     pub(super) fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         let end = range.offset + range.length;
         let failed = |errno: Errno| BlockError::Io {

@@ -80,7 +80,7 @@ pub fn lock_resource(name: &str) -> Result<MetadataLock, BlockError> {
     resource(&name, &Path::new(FOLDER).join(&name), Duration::ZERO)
 }
 
-/// Who has locked that name: nobody if it is free, or if this user may not know.
+/// The programs that have locked that name; `None` if it is free, or if this user may not know.
 pub fn resource_users(name: &str) -> Option<Users> {
     let at = Path::new(FOLDER).join(format!("LN_{name}"));
     let file = Arc::new(File::open(at).ok()?);

@@ -21,7 +21,7 @@ pub enum Trigger {
     AfterBytes(u64),
 }
 
-/// What happens to a request that is struck.
+/// The effect of a rule on a request that matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing is done and this error number reported.

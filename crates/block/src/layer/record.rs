@@ -35,11 +35,11 @@ pub struct Record<D> {
     log: Mutex<Log>,
 }
 
-/// What a [`Record`] has seen, by its own clock: every beginning and every end
-/// has a tick of its own, from 1.
+/// The changes that a [`Record`] has seen, by its own clock. Every beginning and every end of a
+/// request has a tick of its own, from 1.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// What a choice of survivors is made for, bytes.
+    /// The unit in which survivors of a power cut are chosen, bytes.
     block: u64,
     ticks: u64,
     entries: Vec<Entry>,
@@ -204,11 +204,11 @@ impl Log {
         cuts
     }
 
-    /// Changes `image`, what the device held before the first entry, to what it
-    /// may hold after `cut`. What was discarded is zeros.
+    /// Changes `image`, the content of the device before the first entry, to what the device may
+    /// hold after `cut`. Discarded ranges become zeros.
     ///
     /// # Panics
-    /// Where the image is smaller than the device.
+    /// If the image is smaller than the device.
     pub fn play(&self, cut: Cut, image: &mut [u8]) {
         let settled_before = self.settled_before(cut.at);
         let mut chance = match cut.survivors {

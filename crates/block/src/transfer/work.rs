@@ -40,7 +40,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The piece that nobody has taken yet.
+    /// The next piece that no core has taken yet.
     pub fn next(&self) -> Option<Range<u64>> {
         let start = self.next.fetch_add(PIECE, Ordering::Relaxed);
         (start < self.size).then(|| start..self.size.min(start + PIECE))
