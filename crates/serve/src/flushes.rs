@@ -26,12 +26,12 @@ struct State {
 }
 
 impl Flushes {
-    /// Returns when all that was written before is durable, by `flush` or by somebody
-    /// else's. A failure is forgotten if the device `keeps` what it has not made
-    /// durable, and writes it again.
+    /// Returns once all earlier writes are durable, by `flush` or by another thread's flush. A
+    /// failure is forgotten if the device `keeps` the writes that it has not made durable, and
+    /// writes them again.
     ///
     /// # Errors
-    /// [`BlockError::Lost`], or that of a device that keeps what it has lost.
+    /// [`BlockError::Lost`], or that of a device that keeps its lost writes.
     pub fn run(
         &self,
         keeps: bool,

@@ -31,7 +31,7 @@ const INSIDE: INodeNo = INodeNo(2);
 /// As [`Filesystem::statfs`] says.
 const LONGEST_NAME: usize = 255;
 
-/// What a [`FileHandle`] was opened for.
+/// The purposes for which a [`FileHandle`] was opened.
 const FOR_READING: FileHandle = FileHandle(0);
 const FOR_WRITING: FileHandle = FileHandle(1);
 
@@ -57,7 +57,7 @@ thread_local! {
 /// A directory with one file, or one file alone.
 pub(super) struct FileSystem {
     export: Arc<Export>,
-    /// What the file is called in its directory.
+    /// The name of the file in its directory; `None` for a file alone.
     name: Option<OsString>,
     /// Bytes that are written together.
     part: usize,
@@ -70,8 +70,8 @@ fn errno(error: &BlockError) -> Errno {
 }
 
 impl FileSystem {
-    /// What one thread alone copies of a part is in its core's cache when it is
-    /// encrypted and written. Several are there for disks, which want large requests.
+    /// A server with one thread encrypts and writes parts that fit into its core's cache, where it
+    /// has just copied them. Several threads are meant for disks, which want large requests.
     pub(super) fn new(export: Arc<Export>, place: &Place, threads: usize) -> Self {
         Self {
             export,

@@ -3,9 +3,9 @@
 use super::transport::Wire;
 use std::io::{self, IoSlice};
 
-/// What can make connections secure.
+/// A method that makes connections secure.
 pub trait Security: Send + Sync {
-    /// Whether others are refused.
+    /// Whether insecure connections are refused.
     fn is_required(&self) -> bool;
 
     /// Greets the other side of `below`.

@@ -55,7 +55,7 @@ pub enum TlsError {
         /// Why not.
         source: rustls::Error,
     },
-    /// The name that a server should have is no name.
+    /// The expected name of the server isn't a valid name.
     #[error("{name} is neither a host name nor an address")]
     Name {
         /// What was given.
@@ -64,7 +64,7 @@ pub enum TlsError {
 }
 
 impl TlsError {
-    /// What the user can do about it.
+    /// The remedy, in one sentence or two.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Read { .. } | Self::Content { .. } => {
@@ -79,16 +79,16 @@ impl TlsError {
     }
 }
 
-/// What a server needs for TLS.
+/// The TLS settings of a server.
 pub struct ServerTls {
     config: Arc<ServerConfig>,
     required: bool,
 }
 
 impl ServerTls {
-    /// Reads `server-cert.pem` and `server-key.pem` in `directory`. With
-    /// `verify_peer` clients need a certificate that `ca-cert.pem` there vouches
-    /// for; with `required` no client goes without TLS.
+    /// Reads `server-cert.pem` and `server-key.pem` in `directory`. With `verify_peer`, clients
+    /// need a certificate that `ca-cert.pem` there vouches for. With `required`, clients without
+    /// TLS are refused.
     ///
     /// # Errors
     /// [`TlsError`], but for `Name`.
@@ -132,7 +132,7 @@ impl Security for ServerTls {
     }
 }
 
-/// What a client needs for TLS.
+/// The TLS settings of a client.
 #[derive(Clone)]
 pub struct ClientTls {
     config: Arc<ClientConfig>,
@@ -140,9 +140,9 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Reads `ca-cert.pem` in `directory`, which has to vouch for the server's
-    /// certificate, made out for the host `name`; and `client-cert.pem` with
-    /// `client-key.pem`, where they are there.
+    /// Reads `ca-cert.pem` in `directory`, and `client-cert.pem` with `client-key.pem` if they
+    /// exist. `ca-cert.pem` must vouch for the server's certificate, which must carry the host
+    /// `name`.
     ///
     /// # Errors
     /// [`TlsError`].

@@ -110,7 +110,7 @@ pub fn send_all(wire: &dyn Wire, parts: &[&[u8]]) -> io::Result<()> {
     Ok(())
 }
 
-/// What was received and not yet read.
+/// The bytes that were received but not yet read.
 #[derive(Debug)]
 pub struct Input {
     bytes: Box<[u8]>,

@@ -13,7 +13,7 @@ const FUA: u32 = 1 << 13;
 const EIO: i32 = 5;
 const EOPNOTSUPP: i32 = 95;
 
-/// What the driver asks for: `struct ublksrv_io_desc`.
+/// A request of the driver: `struct ublksrv_io_desc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
     /// The operation in the low 8 bits, flags above.

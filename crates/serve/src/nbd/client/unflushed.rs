@@ -84,7 +84,7 @@ impl Unflushed {
         self.kept.push_back(kept);
     }
 
-    /// What has a number below `number` is durable.
+    /// Forgets everything with a number below `number`, because it is durable.
     pub fn forget(&mut self, number: u64) {
         if self.first < number {
             self.spare.clear();
