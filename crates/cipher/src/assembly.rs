@@ -132,7 +132,7 @@ impl OneKey<'_> {
         }
     }
 
-    /// What [`Wide`] is of: modes that make a whole sector one block.
+    /// The parts of a [`Wide`], for the modes that make a whole sector one block.
     pub(crate) fn wide_parts(&self, keying: &Keying<16>) -> Box<dyn HashEncryptHash> {
         match self.mode {
             Mode::Adiantum(stream) => adiantum(self.key, stream, self.backend, keying),

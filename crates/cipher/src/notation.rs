@@ -127,7 +127,8 @@ fn layered(ciphers: &[Algorithm], rest: Option<&str>) -> Result<CipherSpec, Ciph
     CipherSpec::new(ciphers, 1, mode, iv)
 }
 
-/// What the kernel's drivers have behind the name of what they compute.
+/// The suffixes of the kernel's drivers: a driver's name is that of the algorithm with one of
+/// these.
 const DRIVERS: [&str; 22] = [
     "-generic",
     "-aesni",

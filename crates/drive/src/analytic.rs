@@ -91,8 +91,8 @@ pub fn fifo_mixed(alpha: f64, shares: &[Share]) -> f64 {
     })
 }
 
-/// What the first of two separate logs gets of all physical pages for the
-/// least writes in all: a share, 0 to 1.
+/// The share of all physical pages, 0 to 1, that the first of two separate logs must get for the
+/// least writes in all.
 pub fn best_split(alpha: f64, shares: [Share; 2]) -> f64 {
     let [first, second] = shares;
     let cost = |split: f64| separated(alpha, shares, split);

@@ -81,7 +81,7 @@ impl DriveError {
         }
     }
 
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OutOfRange { .. } => "Choose a number in that range.",

@@ -1,8 +1,8 @@
 //! [`FileSystem`]: files that come and go on a drive.
 //!
-//! A file is written whole, into the free places that come next, and removed
-//! whole. Beside that pages within files are written again. It is no
-//! particular file system: it has the habits that matter to a drive.
+//! A file is written whole, into the next free places, and removed whole. Besides, pages within
+//! files are written again. It isn't a particular file system: it has the habits that matter to a
+//! drive.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,7 +20,7 @@ pub struct Extent {
     pub pages: u32,
 }
 
-/// What a file system asks its drive for.
+/// A request of a file system to its drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// These pages are written.
@@ -90,7 +90,7 @@ impl FileSystem {
         self.held[page as usize]
     }
 
-    /// Writes the first files, until there is as much as there shall be.
+    /// Writes the first files, until the target fill is reached.
     pub fn fill(&mut self, events: &mut Vec<Event>) {
         while self.used < self.limit {
             let pages = self.size_of_file().min(self.limit - self.used);

@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// Rates that make sense, 10⁶ bytes a second; slower ones take more time than there is.
 const RATES: RangeInclusive<f64> = 1e-3..=1e9;
 
-/// What a driver that encrypts does with requests, and what the drive does meanwhile.
+/// The order in which an encrypting driver handles requests, and the work of the drive meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Driver {
@@ -34,7 +34,7 @@ pub enum Driver {
 }
 
 impl Driver {
-    /// Whether it is the one that stands before a drive if nobody says more.
+    /// Whether this is the default driver before a drive.
     pub fn is_queue(&self) -> bool {
         *self == Self::Queue
     }
@@ -81,7 +81,7 @@ impl From<Driver> for String {
     }
 }
 
-/// What encrypts between a host and its drive.
+/// The cores that encrypt between a host and its drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processor {
     driver: Driver,
@@ -115,7 +115,7 @@ impl Processor {
         })
     }
 
-    /// What hands it the requests.
+    /// The driver that hands it the requests.
     pub(crate) fn driver(&self) -> Driver {
         self.driver
     }

@@ -44,7 +44,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Drive(error) => error.remedy(),

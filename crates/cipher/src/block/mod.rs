@@ -110,10 +110,10 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync {
 /// A cipher under its key, whatever does the work.
 pub(crate) type Keyed<const N: usize> = Box<dyn BlockCipher<N>>;
 
-/// What makes a cipher of a key of any of its lengths.
+/// A function that makes a cipher from a key of any of its lengths.
 pub(crate) type Keying<const N: usize> = Box<dyn Fn(&[u8]) -> Keyed<N>>;
 
-/// What makes a cipher of either block size.
+/// A function that makes a cipher of either block size.
 pub(crate) enum AnyKeying {
     Wide(Keying<16>),
     Narrow(Keying<8>),

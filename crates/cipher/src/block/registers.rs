@@ -23,7 +23,7 @@ use crate::work::Work;
 /// Most lanes in a register.
 pub(crate) const MOST_LANES: usize = 4;
 
-/// What whoever loads or stores must have.
+/// The panic message for a load or store of fewer bytes than a register has.
 pub(crate) const WHOLE_REGISTER: &str = "a register of bytes";
 
 /// The registers of one width: a proof that the CPU has them.

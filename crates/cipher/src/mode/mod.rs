@@ -58,7 +58,7 @@ pub enum Mode {
     Hctr2,
 }
 
-/// What encrypts most of a sector in [`Mode::Adiantum`], by the kernel's name.
+/// The stream cipher that encrypts most of a sector in [`Mode::Adiantum`], by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCipher {
     /// draft-irtf-cfrg-xchacha-03 with 12 rounds: `xchacha12`.
@@ -137,9 +137,8 @@ const SMALL: usize = 512;
 
 /// A keyed mode whose IVs have `N` bytes, most often a block's.
 ///
-/// `data` are sectors of equal length, at least 512 bytes and at most 4096,
-/// one for each of at most [`most_sectors`](Self::most_sectors) `ivs`. What is
-/// left in `ivs` is of no use.
+/// `data` are sectors of equal length, at least 512 bytes and at most 4096, one for each of at most
+/// [`most_sectors`](Self::most_sectors) `ivs`. The content of `ivs` is unspecified afterwards.
 pub(crate) trait BlockMode<const N: usize>: Send + Sync {
     /// Sectors in a call, from [`GROUP`] to [`MOST_SECTORS`].
     fn most_sectors(&self) -> usize {

@@ -55,11 +55,10 @@ impl BlockMode<16> for Xts {
     }
 }
 
-/// Whole sectors in place by a cipher of blocks, `crypt`; `starts` has the
+/// Encrypts or decrypts whole sectors in place by `crypt`, a cipher of blocks; `starts` has the
 /// first tweak of each.
 ///
-/// XTS is for blocks of 16 bytes, and `N` is another number only where nobody
-/// calls this.
+/// XTS is for blocks of 16 bytes: this is compiled for other `N`, but never called.
 pub(crate) fn run<const N: usize>(
     starts: &[[u8; N]],
     sector_bytes: usize,

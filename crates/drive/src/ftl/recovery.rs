@@ -7,7 +7,7 @@
 use super::{ERASED, Flash, Ftl, Layout, LogLayout, NONE, OPEN, Policy};
 use crate::DriveError;
 
-/// What stands beside the data of each page.
+/// The bytes stored beside the data of each page.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     pages_per_block: u32,

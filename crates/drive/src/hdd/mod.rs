@@ -9,11 +9,10 @@
 //! over the whole stroke the full seek. Outer tracks hold more than inner ones,
 //! linearly; rates are those that last, with head switches in them.
 //!
-//! Behind a read the head goes on reading, until it is sent elsewhere or half
-//! of the memory is full of it. With write-back, a write is done when it is in
-//! the other half; the disk writes while nobody asks for anything, and when
-//! there is no room, in the order of its queue. What the memory or the flash of
-//! a hybrid disk has is read without the arm.
+//! Behind a read the head goes on reading, until it is sent elsewhere or half of the memory is full
+//! of it. With write-back, a write is done when it is in the other half. The disk writes it out
+//! while it is idle, and when there is no room, in the order of its queue. Data in the memory, or
+//! in the flash of a hybrid disk, is read without the arm.
 
 mod cache;
 mod mechanics;
@@ -46,7 +45,7 @@ pub struct Hdd {
     busy: u64,
 }
 
-/// What the arm does next.
+/// The next task of the arm.
 enum Next {
     /// A request of the host, by its place among those that wait.
     Host(usize),
@@ -162,8 +161,7 @@ impl Hdd {
         done
     }
 
-    /// Writes from the memory in the time before `now` in which nobody asked for
-    /// anything.
+    /// Writes from the memory in the time before `now` in which the disk was idle.
     fn use_idle_time(&mut self, now: u64) {
         loop {
             let first = self.written.waiting.iter().map(|write| write.since).min();

@@ -19,7 +19,7 @@ pub struct Ssd {
     pub title: String,
     /// `ssd`.
     pub kind: Kind,
-    /// What the host can write.
+    /// The capacity that the host can write.
     pub capacity: ByteSize,
     /// Pages beyond those, 0.07 for 7 %.
     pub over_provisioning: f64,
@@ -95,9 +95,9 @@ impl Ssd {
         ByteSize::b((3.0 * chips * block / self.over_provisioning) as u64)
     }
 
-    /// What it can write forever, 10⁶ bytes a second, while it writes
-    /// `amplification` times what the host does: all chips at work, or all
-    /// channels, or the interface.
+    /// The rate that the drive can write at forever, 10⁶ bytes a second, if it writes
+    /// `amplification` times as much as the host. The limit is all chips, all channels, or the
+    /// interface.
     pub fn write_mb_s(&self, amplification: f64) -> f64 {
         let page = self.page.as_u64() as f64;
         let copied = amplification - 1.0;

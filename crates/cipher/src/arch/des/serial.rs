@@ -233,7 +233,8 @@ struct Halves {
     results: __m512i,
 }
 
-/// What a function with the features keeps in registers, and the proof of them.
+/// The values that a function with these CPU features keeps in registers, and the proof of the
+/// features.
 struct Engine<'a> {
     cpu: Avx512Bytes,
     round_keys: &'a [Bytes],

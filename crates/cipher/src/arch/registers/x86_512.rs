@@ -126,8 +126,9 @@ fn times_x<const BY: u32, const REST: u32>(tweaks: __m512i) -> __m512i {
     reduced(_mm512_slli_epi64::<BY>(tweaks), over)
 }
 
-/// What was shifted, with what left either half of a block: the lower one's goes
-/// to the upper one, the upper one's comes back times x⁷ + x² + x + 1.
+/// `shifted` with the bits in `over`, which left a half of a block, added back. Those of the lower
+/// half go to the upper one. Those of the upper half come back to the lower one times x⁷ + x² + x +
+/// 1.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn reduced(shifted: __m512i, over: __m512i) -> __m512i {

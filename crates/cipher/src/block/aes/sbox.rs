@@ -9,7 +9,7 @@
 
 use crate::block::gates::Gates;
 
-/// What the S-box adds after its linear map, and [`forward`] leaves out.
+/// The constant that the S-box adds after its linear map. [`forward`] leaves it out.
 pub(crate) const CONSTANT: u8 = 0x63;
 
 /// The S-box without [`CONSTANT`].

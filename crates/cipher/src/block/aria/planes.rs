@@ -1,9 +1,8 @@
 //! ARIA in byte planes, and so in constant time.
 //!
-//! All four S-boxes are inversion in the field of AES, with an affine map after
-//! it (SB1, SB2) or before it (their inverses). What the affine maps add is
-//! part of the round keys. A is sums of whole planes, by the factors that the
-//! portable code has.
+//! All four S-boxes are inversion in the field of AES, with an affine map after it (SB1, SB2) or
+//! before it (their inverses). The constants of the affine maps are part of the round keys. The
+//! diffusion layer A is sums of whole planes, by the factors that the portable code has.
 
 mod few;
 

@@ -48,7 +48,7 @@ pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
     cipher
 }
 
-/// What becomes of `block`, as subkeys.
+/// Encrypts `block` in place, and returns the result as two subkeys.
 fn next_words<P: Words, const LITTLE_ENDIAN: bool>(
     cipher: &InPlanes<P, InTables<LITTLE_ENDIAN>>,
     block: &mut Block,

@@ -175,8 +175,8 @@ impl<P: Planes, const ROWS: usize> Few<P, ROWS> for InWords<P> {
 }
 
 impl<P: Planes> InWords<P> {
-    /// What the round of this number takes besides the word that was changed
-    /// last; after the last round nothing takes it.
+    /// The sum of the round's inputs, round key included, without the word that was changed last.
+    /// After the last round it is unused.
     #[inline(always)]
     fn others(&self, planes: P, x: P::Vector, y: P::Vector, round: usize) -> P::Vector {
         planes.xor3(x, y, planes.splat(self.encryption[round % ROUNDS]))
