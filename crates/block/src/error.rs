@@ -46,7 +46,7 @@ pub enum BlockError {
     /// It would change what is protected, or something since was to.
     #[error("the {operation} of {length} bytes at byte {offset} was refused to protect other data")]
     Protected {
-        /// What was asked for.
+        /// The operation asked for.
         operation: OperationKind,
         /// First byte asked for.
         offset: u64,
@@ -64,7 +64,7 @@ pub enum BlockError {
     /// The device cannot do this at all.
     #[error("the device does not support {operation}")]
     Unsupported {
-        /// What was asked for.
+        /// The operation asked for.
         operation: OperationKind,
     },
     /// More requests were submitted than the queue was opened for.
@@ -106,7 +106,7 @@ pub enum BlockError {
     Holds {
         /// The device.
         path: PathBuf,
-        /// What would be lost.
+        /// The content that would be lost.
         content: Box<Content>,
     },
     /// The path is neither a regular file nor a block device.
@@ -168,19 +168,19 @@ pub enum BlockError {
     ServerGone {
         /// Where it was.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The device answered with an error.
     #[error("{operation} of {length} bytes at byte {offset} failed")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         operation: OperationKind,
         /// First byte.
         offset: u64,
         /// Bytes; 0 for a flush.
         length: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is shorter than it was when it was opened.
@@ -368,7 +368,7 @@ mod tests {
     use super::*;
     use std::error::Error as _;
 
-    /// What the system says of a full disk: `ERROR_DISK_FULL` or `ENOSPC`.
+    /// The system's error number for a full disk: `ERROR_DISK_FULL` or `ENOSPC`.
     const FULL: i32 = if cfg!(windows) { 112 } else { errno::ENOSPC };
 
     #[test]

@@ -92,14 +92,14 @@ mod tests {
                 .iter()
                 .any(|folder| found == Path::new(folder).join("sh"))
         );
-        // What it starts searches there as well.
+        // The programs that it starts search there as well.
         let said = shell.args(["-c", "echo $PATH"]).output().unwrap().stdout;
         let said = String::from_utf8(said).unwrap();
         assert!(
             said.starts_with("/usr/sbin:/usr/bin:/sbin:/bin:/"),
             "{said}"
         );
-        // What is nowhere is not looked for elsewhere.
+        // A program that is in none of these folders is not looked for elsewhere.
         let nowhere = command("cryptmark-no-such-program");
         assert!(Path::new(nowhere.get_program()).is_absolute());
         assert!(!is_there("cryptmark-no-such-program") && is_there("sh"));

@@ -79,7 +79,7 @@ pub struct Timeline {
 /// One request, owning its buffer.
 #[derive(Debug)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// First byte on the device.
     pub offset: u64,

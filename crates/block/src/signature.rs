@@ -50,9 +50,9 @@ pub struct Mount {
 pub struct Occupancy {
     /// The device or file.
     pub path: PathBuf,
-    /// Who uses it.
+    /// Its users.
     pub usage: Usage,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
 }
 
@@ -122,7 +122,7 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
             occupancy.check_content()
         });
     }
-    // What is to go need not be readable.
+    // Data that will be overwritten need not be readable.
     let (metadata, _) = examine(path)?;
     let occupancy = Occupancy {
         path: path.to_owned(),

@@ -166,7 +166,7 @@ pub fn from_reader(
 ) -> Result<u64, TransferError> {
     let size = device.geometry().size;
     let work = Work::of(size, report);
-    // Whose place is none has ended.
+    // Without a place (`None`), the input has ended.
     let reader = Mutex::new((Some(0), 0, from));
     work.on_every_core(|| {
         work.write(device, |buffer| {
@@ -284,7 +284,7 @@ mod tests {
         assert!(read.iter().all(|&byte| byte == 0));
     }
 
-    /// Whoever waits for a turn learns that it does not come.
+    /// A core that waits for its turn learns that its turn does not come.
     #[test]
     fn a_failure_anywhere_ends_a_pipe() {
         let (device, _) = filled();

@@ -216,7 +216,7 @@ fn adiantum(
 
 /// BitLocker's diffuser under `key`, by the registers that `backend`'s CPUs have.
 fn elephant<const N: usize>(key: &[u8], layout: SectorLayout, backend: Backend) -> Box<dyn Ivs<N>> {
-    // Whatever the data's cipher is, sector keys are AES's.
+    // Sector keys are AES keys for every cipher of the data.
     let mut backends = [backend].into_iter().chain(Algorithm::Aes.backends());
     let aes = backends.find_map(|backend| Algorithm::Aes.keying(backend));
     let Some(AnyKeying::Wide(aes)) = aes else {

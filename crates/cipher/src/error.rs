@@ -17,7 +17,7 @@ pub enum CipherError {
     /// The text is not in the form `cipher-mode-iv` or `capi:mode(cipher)-iv`.
     #[error("`{}` is not a cipher specification", shown(.text))]
     Notation {
-        /// What the user wrote.
+        /// The text that the user wrote.
         text: String,
     },
     /// No cipher of that name is built in.

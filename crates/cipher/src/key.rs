@@ -17,8 +17,8 @@ use crate::CipherError;
 pub struct Key {
     // Before the pages, which have to be there when they are unlocked.
     locked: Option<LockGuard>,
-    // What the system does with memory it does with pages: the bytes have theirs for
-    // themselves, so that unlocking one key cannot unlock its neighbour.
+    // The system locks and unlocks whole pages. The bytes have pages for themselves, so that
+    // unlocking one key cannot unlock its neighbour.
     pages: MmapMut,
     len: usize,
 }

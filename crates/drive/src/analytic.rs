@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// What it means for encryption: the FIFO limit with 7.37 % spare.
+    /// The consequence for encryption: the FIFO limit with 7.37 % spare.
     #[test]
     fn published_policies() {
         let near = |got: f64, expected: f64| assert!((got - expected).abs() < 5e-3, "{got}");

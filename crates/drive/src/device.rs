@@ -144,7 +144,7 @@ impl<D: BlockDevice> SimulatedDevice<D> {
     }
 
     fn road(&self) -> MutexGuard<'_, Road> {
-        // Whoever panicked has left requests behind, and nothing half done.
+        // A thread that panicked has left requests behind, and nothing half done.
         self.road.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -196,7 +196,7 @@ impl FileSystem {
 mod tests {
     use super::*;
 
-    /// What is held is what was written and not freed, and never more than allowed.
+    /// The held pages are those written and not freed, and never more than allowed.
     #[test]
     fn pages_are_held_once() {
         let mut files = FileSystem::new(50_000, 0.8, 0.3, 7);

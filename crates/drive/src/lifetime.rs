@@ -290,8 +290,8 @@ impl Run {
             Setup::Plain => life.compression,
             _ => 1.0,
         };
-        // What compresses leaves more of the same flash to spare: as many pages
-        // of the host in fewer blocks' worth of data.
+        // Compressible data leaves more of the same flash to spare, because as many pages of the
+        // host take fewer blocks.
         layout.blocks = (f64::from(layout.blocks) / stored).round() as u32;
         let pages = f64::from(layout.logical_pages) * (1.0 - setup.left());
         let ftl = Ftl::new(layout, life.policy, life.seed)?;

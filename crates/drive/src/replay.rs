@@ -7,7 +7,7 @@ use crate::uniform::Outcome;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// What to play on.
+/// The translation layer that a trace is played on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replay {
     /// Sizes.

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// Requests between two reports of progress.
 const STRETCH: u64 = 1 << 20;
 
-/// What to simulate.
+/// The experiment to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Experiment {
     /// Sizes.

@@ -36,7 +36,7 @@ pub enum FleetError {
     Credentials {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// There is no such bucket, container or folder.
@@ -44,7 +44,7 @@ pub enum FleetError {
     Absent {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// It cannot be reached, is full, or failed.
@@ -52,7 +52,7 @@ pub enum FleetError {
     Failed {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// A run cannot be written as Parquet.
@@ -66,7 +66,7 @@ pub enum FleetError {
     /// The runtime that object stores need could not start.
     #[error("cannot start the runtime for network access")]
     Runtime {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// No trial is there.

@@ -125,7 +125,7 @@ impl Job {
                 "backoffLimitPerIndex": RETRIES,
                 "maxFailedIndexes": shards,
                 "podFailurePolicy": { "rules": [
-                    // A node that is drained or lost is no fault of the shard.
+                    // A drained or lost node is not the shard's fault.
                     { "action": "Ignore", "onPodConditions": [
                         { "type": "DisruptionTarget", "status": "True" } ] },
                     // 2: bad input, which another try would find again; 4: it would spoil data.
@@ -203,7 +203,7 @@ impl Job {
                         "metadata.annotations['batch.kubernetes.io/job-completion-index']" } } },
                     { "name": "CRYPTMARK_STORE", "valueFrom": { "secretKeyRef": {
                         "name": self.secret, "key": "url" } } },
-                    // What a store that is away cannot take waits below it.
+                    // Results wait below this directory while the store is unreachable.
                     { "name": "XDG_DATA_HOME", "value": SPOOL },
                 ],
                 // As much as is asked for, and no more: neighbours would be in the figures.

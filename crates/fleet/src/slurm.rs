@@ -20,7 +20,7 @@ const END: &str = "END-OF-EXPERIMENT";
 pub struct Unfit {
     /// The option.
     pub option: &'static str,
-    /// What was given.
+    /// The given value.
     pub value: String,
 }
 
@@ -73,7 +73,7 @@ impl Array {
             format!("--output={name}-%a.log"),
         ];
         if !experiment.is_simulated() {
-            // Who measures storage is alone with it.
+            // A task that measures storage must be alone on its node.
             options.push("--exclusive".to_owned());
         }
         for (option, value) in [

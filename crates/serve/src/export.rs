@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// What clients may do.
+/// The operations that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Only read.
@@ -118,7 +118,7 @@ impl Export {
         self.geometry.size
     }
 
-    /// What clients may do.
+    /// The operations that clients may use.
     pub fn access(&self) -> Access {
         self.access
     }
@@ -136,8 +136,8 @@ impl Export {
     /// Returns when everything written before, by any client, is durable.
     ///
     /// # Errors
-    /// [`BlockError::Lost`] once a flush has failed, whoever has asked for that one,
-    /// unless the device [keeps what it has lost](Self::keeping_lost_writes).
+    /// [`BlockError::Lost`] once a flush of any client has failed, unless the device [keeps what it
+    /// has lost](Self::keeping_lost_writes).
     pub fn flush(&self) -> Result<(), BlockError> {
         self.flushes.run(self.keeps_lost_writes, || {
             self.count(self.note(self.device.flush()))
@@ -249,7 +249,7 @@ pub struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
-    /// What it leads to.
+    /// The export that it leads to.
     pub fn export(&self) -> &'a Export {
         self.export
     }

@@ -68,8 +68,8 @@ mod tests {
 
     const CLIENTS: u64 = 8;
 
-    /// What becomes of flushes that were asked for while nobody could flush, and how
-    /// often the device was asked.
+    /// The outcomes of flushes that were asked for while no thread could flush, and the number of
+    /// flushes of the device.
     fn waiting(outcome: fn() -> Result<(), BlockError>) -> (Vec<Result<(), BlockError>>, u64) {
         let flushes = Flushes::default();
         let done = AtomicU64::new(0);

@@ -47,7 +47,7 @@ impl Shared {
                 Err(Errno::NXIO) => end,
                 answer => self.up(answer.map_err(failed)?).min(end),
             };
-            // Somebody may punch, or cut the file, while we look.
+            // Another program may punch a hole or cut the file meanwhile.
             if next <= stored {
                 at = stored;
                 break;
@@ -135,7 +135,7 @@ mod tests {
                 holes(&device, 0, SIZE),
                 [(0, 65_536), (131_072, 131_072), (393_216, SIZE - 393_216)]
             );
-            // What begins or ends in the middle of an extent.
+            // Ranges that begin or end in the middle of an extent.
             assert_eq!(holes(&device, 4096, 65_536), [(4096, 61_440)]);
             assert_eq!(holes(&device, 65_536, 65_536), []);
             assert_eq!(holes(&device, 135_168, 4096), [(135_168, 4096)]);

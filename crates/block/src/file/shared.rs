@@ -189,7 +189,7 @@ impl Shared {
     }
 }
 
-/// What the ring asks.
+/// The interface for the ring.
 #[cfg(target_os = "linux")]
 impl Shared {
     /// The check that a queued request passes before anyone touches it.

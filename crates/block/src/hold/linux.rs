@@ -125,7 +125,7 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
     };
     match lock::set(&file, against, time) {
         Ok(true) => {}
-        // Somebody was faster.
+        // Another program was faster.
         Ok(false) => return Ok(Attempt::Moved),
         Err(error) if is_unsupported(&error) => {}
         Err(error) => return Err(refused(error)),
@@ -173,7 +173,7 @@ fn busy(path: &Path) -> Result<Attempt, BlockError> {
 
 /// The refusal, if another description has a lock that conflicts.
 fn locked(file: &File, identity: Identity, against: Against) -> Option<Attempt> {
-    // Where there are no locks, nobody has one.
+    // A file system without locks has no conflicting one.
     let time = lock::conflict(file, against).ok().flatten()?;
     let conflicts = |opened: Opened| match against {
         Against::Anybody => opened.alone || opened.shared,
@@ -203,7 +203,7 @@ fn locked_by_flock(file: &File, identity: Identity) -> Option<Attempt> {
             }
             Some(Attempt::Refused(Users(users), FOREIGN))
         }
-        // Where there is no such lock, nobody has it.
+        // Without support for such locks, no program has one.
         Err(_) => None,
         Ok(()) => {
             // It goes at the latest when the file is closed.

@@ -61,7 +61,7 @@ impl Drop for MetadataLock {
         if let Some(path) = &self.resource
             && is_at(&self.file, path)
         {
-            // Whoever waits for it sees that it is gone, and makes another.
+            // A program that waits for the lock sees that the file is gone, and makes another.
             let _ = std::fs::remove_file(path);
         }
         // Closing unlocks a resource, whatever this says.
@@ -102,7 +102,7 @@ fn resource(name: &str, path: &Path, patience: Duration) -> Result<MetadataLock,
         if !locked(&file, left).map_err(failed)? {
             return Err(in_use(path, &file));
         }
-        // Who had it before may have removed it.
+        // The previous holder may have removed the file.
         if is_at(&file, &at) {
             return Ok(MetadataLock {
                 file,

@@ -48,9 +48,9 @@ pub enum Effect {
 pub struct Rule {
     /// The operation that it concerns; `None` for all.
     pub operation: Option<OperationKind>,
-    /// When.
+    /// The trigger of the fault.
     pub trigger: Trigger,
-    /// What.
+    /// The effect on the request.
     pub effect: Effect,
 }
 

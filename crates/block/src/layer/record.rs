@@ -65,7 +65,7 @@ enum Change {
 pub struct Cut {
     /// It comes before whatever has this tick.
     pub at: u64,
-    /// What survives.
+    /// The unsettled changes that survive.
     pub survivors: Survivors,
 }
 
@@ -391,7 +391,7 @@ mod tests {
     /// Blocks of the devices here.
     const BLOCKS: usize = 4;
 
-    /// What each block of an image holds.
+    /// The content of each block of an image: its first byte.
     fn played(log: &Log, at: u64, survivors: Survivors) -> Vec<u8> {
         let mut image = vec![0; BLOCKS * 512];
         log.play(Cut { at, survivors }, &mut image);

@@ -132,7 +132,7 @@ fn look<E>(size: u64, read: &impl Fn(u64, &mut [u8]) -> Result<(), E>) -> Result
         let end = end.min(size);
         match ranges.last_mut() {
             _ if start >= end => {}
-            // What touches is one, so that nothing is cut in two.
+            // Adjacent ranges become one, so that nothing is cut in two.
             Some(last) if start <= last.1 && start >= last.0 => last.1 = last.1.max(end),
             _ => ranges.push((start, end)),
         }

@@ -168,7 +168,7 @@ pub(crate) fn encrypt_loop(
     // SAFETY: as said at `LoopStatus`.
     let set = unsafe { ioctl(device, info) };
     if let Err(error) = set {
-        // Data must not be shown as if nobody had encrypted them.
+        // The device must not show the data without the encryption.
         clear_loop(device)?;
         return Err(error.into());
     }

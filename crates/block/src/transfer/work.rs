@@ -18,7 +18,7 @@ pub const PIECE: u64 = 256 << 10;
 /// away always has work; an L2 cache has room for them.
 const DEPTH: u32 = 4;
 
-/// What the cores share.
+/// The state that the cores share.
 pub struct Work<'a> {
     size: u64,
     /// Where the next piece begins.

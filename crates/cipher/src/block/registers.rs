@@ -160,7 +160,7 @@ const fn polynomial(table: i32) -> i32 {
     by_y ^ (by_y & 0x0f) << 4
 }
 
-/// A register, with the proof that there is one: whoever holds it may compute with it.
+/// A register, with the proof that the CPU has it, so that its holder may compute with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Register<R: Registers> {
     pub(crate) x: R::Vector,

@@ -42,8 +42,8 @@ pub enum Mode {
     Lrw,
     /// NIST SP 800-38A, section 6.5, the whole IV a big-endian counter: `ctr`.
     ///
-    /// On a disk, whoever sees a sector before and after it is rewritten
-    /// learns the difference of the plaintexts.
+    /// On a disk, an observer who sees a sector before and after it is rewritten learns the
+    /// difference of the plaintexts.
     Ctr,
     /// NIST SP 800-38A, section 6.1: `ecb`.
     ///

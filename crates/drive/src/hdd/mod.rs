@@ -134,7 +134,7 @@ impl Hdd {
             OperationKind::Discard => return begun,
         }
         let transfer = (bytes as f64 * 1e3 / self.preset.interface_mb_s) as u64;
-        // What comes from the medium passes the interface while it comes.
+        // Data from the medium passes the interface while it arrives.
         self.interface_free = there.max(begun + transfer);
         self.interface_free
     }
@@ -296,7 +296,7 @@ impl Drive for Hdd {
                     return Some((demand, done));
                 }
                 Some(Next::Memory(place)) => self.write_out(now, place),
-                // What waits in the memory is still on its way there.
+                // The waiting writes are still on their way into the memory.
                 None => {
                     let first = self.written.waiting.iter().map(|write| write.since).min();
                     self.free_at = first.unwrap_or(0).max(now + 1);

@@ -156,7 +156,7 @@ impl SsdDrive {
         }
     }
 
-    /// What it has written.
+    /// The translation layer, with all that was written.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }

@@ -106,7 +106,7 @@ impl Ssd {
         let busy_us = amplification * (self.program_us + erase_us) + copied * self.read_us;
         let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
         let by_chips = chips * page / busy_us;
-        // What is copied crosses the channel twice.
+        // A copied page crosses the channel twice.
         let by_channels = f64::from(self.channels) * self.channel_mb_s / (1.0 + 2.0 * copied);
         by_chips.min(by_channels).min(self.interface_mb_s)
     }

@@ -49,7 +49,7 @@ pub enum TraceError {
     Line {
         /// From 1.
         line: u64,
-        /// What is wrong.
+        /// The fault.
         fault: Fault,
     },
     /// The first line is of no format that is known.
@@ -74,13 +74,13 @@ pub enum Fault {
     Words {
         /// At least.
         expected: usize,
-        /// What is there.
+        /// The number of words in the line.
         found: usize,
     },
     /// A word that isn't a number, or is too large a number.
     #[error("the {name} is not a valid number")]
     Number {
-        /// What it should say.
+        /// The meaning of the word, such as `time`.
         name: &'static str,
     },
     /// An action that is not known.

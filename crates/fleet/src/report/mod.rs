@@ -43,7 +43,7 @@ pub fn of(storage: &Storage) -> Result<FleetReport, FleetError> {
     runtime.block_on(async {
         let context = open(storage).map_err(|error| told(storage, error))?;
         match ask(&context, storage).await {
-            // A file of somebody else is the likeliest reason.
+            // A foreign file is the likeliest reason.
             Err(error @ FleetError::Query { .. }) => {
                 Err(foreign(&context, storage).await?.unwrap_or(error))
             }

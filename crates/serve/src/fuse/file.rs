@@ -98,9 +98,8 @@ impl FileSystem {
     ) -> Result<T, Errno> {
         LANE.with_borrow_mut(|own| {
             if own.is_none() {
-                // The kernel may ask for memory by writing to what stands on
-                // this file: this thread shall not wait for that. Only root
-                // may say so, and only root mounts such things.
+                // The kernel may ask for memory by writing to what stands on this file: this thread
+                // must not wait for that. Only root may say so, and only root mounts such things.
                 let _ = rustix::process::configure_io_flusher_behavior(true);
                 let lane = OwnLane::try_new(Arc::clone(&self.export), |export| {
                     export.lane(PIECE as usize)
@@ -189,7 +188,7 @@ impl FileSystem {
 
 impl Filesystem for FileSystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // What the kernel lacks, it does without.
+        // The kernel works without the features that it lacks, so errors are ignored.
         let _ = config.set_max_write(PIECE);
         if let Err(most) = config.set_max_readahead(PIECE) {
             let _ = config.set_max_readahead(most);
@@ -248,7 +247,7 @@ impl Filesystem for FileSystem {
             _ if other_size || mode.is_some() || uid.is_some() || gid.is_some() => {
                 reply.error(Errno::EPERM);
             }
-            // Times are not kept; who copies them along shall not fail.
+            // Times are not kept, but a program that copies them along must not fail.
             Some(attributes) => reply.attr(&FOREVER, &attributes),
         }
     }
@@ -409,7 +408,7 @@ impl Filesystem for FileSystem {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        // Of a file nobody asks for entries.
+        // The mount is a file, which has no entries.
         let Some(name) = &self.name else {
             return reply.error(Errno::ENOTDIR);
         };

@@ -77,7 +77,7 @@ impl FuseError {
 pub enum Place {
     /// As the only file of a directory.
     In {
-        /// What is mounted on.
+        /// The path that is mounted on.
         directory: PathBuf,
         /// The file in it.
         name: OsString,
@@ -87,7 +87,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What is mounted on.
+    /// The path that is mounted on.
     pub fn path(&self) -> &Path {
         match self {
             Self::In { directory, .. } => directory,
@@ -107,8 +107,8 @@ pub enum Visibility {
 
 /// An export that is a file.
 ///
-/// Nothing is unmounted when this is dropped: whoever ends it calls
-/// [`unmount`], which says whether that worked.
+/// Nothing is unmounted when this is dropped. To end it, call [`unmount`], which reports whether
+/// that worked.
 pub struct FuseMount {
     /// Never dropped: dropping it would unmount by path, and so could unmount another program's
     /// later mount there.
@@ -168,7 +168,7 @@ impl FuseMount {
         let served = FileSystem::new(export, place, threads);
         let session = fuser::spawn_mount(served, place.path(), &config);
         let session = session.map_err(|source| {
-            // What fusermount3 says; the kernel has no number for it.
+            // The message of fusermount3; the kernel has no error number for it.
             match source.to_string().contains("user_allow_other") {
                 true => FuseError::OwnerOnly,
                 false => FuseError::Mount {

@@ -1,4 +1,5 @@
-//! [`Clients`]: who is connected, for how long, and who has to go for others.
+//! [`Clients`]: the connected clients, for how long they may stay, and which of them must make room
+//! for others.
 //!
 //! A client that has chosen an export may stay. One that has not is a guest: it has
 //! one deadline for all that it says until then, and when there is no room, the
@@ -174,7 +175,7 @@ impl<'a> Clients<'a> {
             .name("nbd".into())
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, move || {
-                // A client that leaves early harms nobody.
+                // A client that leaves early does no harm.
                 let _ = self.serve(&*wire);
                 self.leave(key);
             });
@@ -183,8 +184,8 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Sends away who has been a guest for longer than `patience`; when that is
-    /// due again, if there are guests.
+    /// Sends away the clients that have been guests for longer than `patience`. Returns when that
+    /// is due again, if there are guests.
     pub(super) fn send_away_after(&self, patience: Duration) -> Option<Instant> {
         let mut open = self.lock();
         while let Some((since, guest)) = oldest_guest(&open, |_| true) {
@@ -197,7 +198,7 @@ impl<'a> Clients<'a> {
         None
     }
 
-    /// Sends away whoever has been a guest for longest.
+    /// Sends away the client that has been a guest for longest.
     pub(super) fn send_oldest_away(&self) {
         let mut open = self.lock();
         if let Some((_, guest)) = oldest_guest(&open, |_| true) {
@@ -236,7 +237,7 @@ impl<'a> Clients<'a> {
         ) {
             (Outcome::Agreed(agreed), _) => self.transmit(key, wire, input, &agreed),
             (Outcome::Secure(greeted), Some(security)) => {
-                // Whoever is on the way could have said what came too early.
+                // Data that came too early may be from an attacker between client and server.
                 if !input.there().is_empty() {
                     return Err(io::ErrorKind::InvalidData.into());
                 }

@@ -374,7 +374,7 @@ impl Answering<'_> {
         }
         let block = u64::from(export.geometry().logical_block);
         while left > 0 {
-            // What follows the first piece is whole blocks.
+            // The pieces after the first one are whole blocks.
             let lead = (offset % block) as usize;
             let length = left.min(self.lane.piece() - lead);
             input.fill(wire, self.lane.space(length))?;

@@ -13,7 +13,7 @@ pub struct Named {
     pub name: String,
     /// For people; nothing is told of an empty one.
     pub description: String,
-    /// What it is.
+    /// The export itself.
     pub export: Arc<Export>,
 }
 

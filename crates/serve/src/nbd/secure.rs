@@ -29,9 +29,9 @@ pub trait Session: Send + Sync {
 
 /// A secure connection.
 pub struct Secured<'a> {
-    /// What carries it.
+    /// The wire that carries it.
     pub below: &'a dyn Wire,
-    /// What secures it.
+    /// The session that secures it.
     pub session: Box<dyn Session>,
 }
 

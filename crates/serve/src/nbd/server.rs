@@ -54,7 +54,7 @@ pub enum ServeError {
     /// Something else is there.
     #[error("{} already exists and isn't a socket", path.display())]
     NoSocket {
-        /// What is there.
+        /// The path that exists.
         path: PathBuf,
     },
     /// The system refused.
@@ -156,7 +156,7 @@ impl Place {
             && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
             && UnixStream::connect(path).is_err()
         {
-            // Somebody else may be faster.
+            // Another program may be faster.
             let _ = fs::remove_file(path);
         }
     }
@@ -273,7 +273,7 @@ impl Server {
         }
     }
 
-    /// What ends it.
+    /// A handle that ends the server.
     pub fn end(&self) -> End {
         End {
             socket: Arc::clone(&self.end),
@@ -361,7 +361,7 @@ impl Drop for Server {
             && self.made.is_some()
             && self.made == inode(path)
         {
-            // Somebody may tidy up at the same time.
+            // Another program may tidy up at the same time.
             let _ = fs::remove_file(path);
         }
     }
@@ -456,7 +456,7 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
         let flags = SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
         rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-        // Nobody can connect before it listens.
+        // Clients can connect only once it listens.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         rustix::net::listen(&socket, 1024)?;
         Ok(socket.into())

@@ -44,7 +44,7 @@ pub enum TlsError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The content that it should hold.
         what: &'static str,
     },
     /// Certificate and key are not accepted, or do not belong together.
@@ -58,7 +58,7 @@ pub enum TlsError {
     /// The expected name of the server isn't a valid name.
     #[error("{name} is neither a host name nor an address")]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
     },
 }
@@ -325,7 +325,7 @@ fn take(incoming: &mut Ciphertext, connection: &mut Connection) -> io::Result<()
 
 impl Session for Tls {
     fn receive(&self, below: &dyn Wire, into: &mut [u8]) -> io::Result<usize> {
-        // One thread receives at a time, so that nobody waits for this.
+        // One thread receives at a time, so no thread waits for this lock.
         let mut incoming = locked(&self.incoming);
         loop {
             let mut connection = locked(&self.connection);
@@ -354,7 +354,7 @@ impl Session for Tls {
         }
         drop(connection);
         match outgoing.send(below) {
-            // What was encrypted cannot be taken back: it goes before the next.
+            // Encrypted data cannot be taken back: it is sent before the next data.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(taken),
         }

@@ -34,11 +34,10 @@ pub trait Wire: Send + Sync {
     /// Lets more be on its way before the sender has to wait for the receiver.
     fn widen(&self) {}
 
-    /// Lets nothing more be received, by whoever waits for it; what was
-    /// received is still answered.
+    /// Ends receiving, also for threads that wait for data. Received requests are still answered.
     fn end(&self);
 
-    /// Ends both directions, whoever waits.
+    /// Ends both directions, also for threads that wait.
     fn cut(&self);
 }
 
@@ -128,7 +127,7 @@ impl Input {
         }
     }
 
-    /// What is there.
+    /// The bytes that are there.
     pub fn there(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

@@ -258,7 +258,7 @@ impl Disk {
                 }));
             }
             drop(tell);
-            // A thread that fails says nothing, and then nobody does any more.
+            // A thread that fails sends nothing. `recv` fails once no thread can send any more.
             let all = (0..self.queues).all(|_| heard.recv().is_ok());
             let started = match all {
                 true => {
@@ -313,7 +313,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.number != layout::ANY_DEVICE {
-            // There is nobody to tell, and an earlier error is the one that counts.
+            // No caller is left to report to, and an earlier error is the one that counts.
             let _ = self.order("delete the device", layout::DELETE_DEVICE, 0, &mut [0; 64]);
         }
     }

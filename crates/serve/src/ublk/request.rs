@@ -68,7 +68,7 @@ impl Descriptor {
     }
 
     fn carry_out(&self, lane: &mut Lane, data: &File, at: u64) -> Result<(), Failure> {
-        // A number of sectors that is no number of bytes is out of range, too.
+        // A number of sectors that does not fit as a number of bytes is out of range, too.
         let range = ByteRange::new(
             self.first.saturating_mul(SECTOR),
             u64::from(self.sectors) * SECTOR,

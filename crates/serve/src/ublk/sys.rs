@@ -69,7 +69,7 @@ impl Control {
             match self.ring.submit_and_wait(1) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Nobody knows whether the kernel still has it.
+                    // The kernel may still use the buffer.
                     Box::leak(lent);
                     return Err(error);
                 }
@@ -202,8 +202,8 @@ impl QueueRing {
 mod tests {
     use super::*;
 
-    /// What is left of an earlier command is not taken for the end of this one, or its
-    /// buffer would be the kernel's no more.
+    /// The completion of an earlier command must not count as the end of this one. Otherwise its
+    /// buffer would be freed while the kernel uses it.
     #[test]
     fn an_older_completion_ends_no_command() {
         let node = tempfile::tempfile().unwrap();

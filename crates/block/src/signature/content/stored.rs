@@ -194,7 +194,7 @@ pub(super) fn extents(file: &std::fs::File, size: u64) -> io::Result<Vec<(u64, u
             Err(Errno::NXIO) => size,
             found => found?.min(size),
         };
-        // Somebody may cut the file while we look.
+        // Another program may cut the file meanwhile.
         if end <= start {
             extents.push((start, size - start));
             break;

@@ -52,7 +52,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
     let [(_, a), (_, b)] = after;
     let portable = Aria::new(key);
     let keys = portable.keys;
-    // What SL1 and SL2 take from their inputs and add to their outputs.
+    // The constants that SL1 and SL2 take from their inputs and add to their outputs.
     let bytes = |row| [u32::from_be_bytes(row); 4];
     let (inputs, outputs) = (
         [bytes([0, 0, a, b]), bytes([a, b, 0, 0])],

@@ -170,7 +170,7 @@ fn split<const LITTLE_ENDIAN: bool, V>([a, b, c, d, e, f, g, h]: [V; 8]) -> [[V;
     }
 }
 
-/// What undoes [`split`].
+/// Inverse of [`split`].
 #[inline(always)]
 fn join<const LITTLE_ENDIAN: bool, V>([left, right]: [[V; 4]; 2]) -> [V; 8] {
     let ([a, b, c, d], [e, f, g, h]) = (left, right);

@@ -70,7 +70,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InWords<P>>
     let mut decryption = encryption;
     decryption.reverse();
     for keys in [&mut encryption, &mut decryption] {
-        // What the constants have added to each word so far.
+        // The sums that the constants have added to each word so far.
         let mut sums = [0; 4];
         for (i, key) in keys.iter_mut().enumerate() {
             let sum = sums[(i + 1) % 4] ^ sums[(i + 2) % 4] ^ sums[(i + 3) % 4] ^ zero;

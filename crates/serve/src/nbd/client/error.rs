@@ -49,7 +49,7 @@ pub enum ClientError {
     Refused {
         /// Where.
         address: Address,
-        /// What it replied.
+        /// The server's reply.
         code: u32,
     },
     /// The server does not speak the protocol.

@@ -97,7 +97,7 @@ impl NbdDevice {
                     state.road = None;
                     fail_all(state, &error);
                 }
-                // Who was told the old reason has not tried.
+                // An attempt that ended with the old error was not a new try.
                 match &recovery.given_up {
                     Some((_, known)) if Arc::ptr_eq(known, &error) => {}
                     _ => recovery.given_up = Some((Instant::now(), error)),
@@ -137,8 +137,8 @@ impl NbdDevice {
                 Ok(()) => return Ok(()),
                 Err(error) => {
                     recovery.pause = longer(recovery.pause);
-                    // Somebody else's storage does not become ours again by itself, and
-                    // who has waited once need not wait again.
+                    // Foreign storage does not become ours again by itself, and a device that has
+                    // waited once need not wait again.
                     let over = matches!(error, ClientError::Changed { .. })
                         || recovery.given_up.is_some()
                         || left(until) <= recovery.pause;
@@ -228,7 +228,7 @@ impl NbdDevice {
             }
             pending.error = None;
             pending.covers = self.unflushed().next();
-            // What cannot be sent is under way all the same.
+            // A request that cannot be sent is under way all the same.
             let _ = state.send(pending, self.silence());
         }
         match state.road {

@@ -45,7 +45,7 @@ impl Line {
         state.road = Some(road);
     }
 
-    /// Lets the server end the connection, whoever has the lock.
+    /// Lets the server end the connection. Needs no lock of the line's state.
     pub fn leave(&self) {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(socket) = &*socket {

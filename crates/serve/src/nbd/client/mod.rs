@@ -1,4 +1,4 @@
-//! [`NbdDevice`]: an NBD export as a device, whoever serves it.
+//! [`NbdDevice`]: an NBD export as a device, for any server.
 //!
 //! ```text
 //! queue ─┐                        ┌─ Road ── server       Unflushed: writes that were
@@ -250,7 +250,7 @@ impl NbdDevice {
         }
         let mut state = line.lock();
         let flush = request.operation == Operation::Flush;
-        // Where there is no flush, or nothing to do, it is done.
+        // A flush that the server does not have, or an empty request, is done.
         let empty = !flush && request.length() == 0;
         let nothing = empty || (flush && !self.offer.has(transmission::SEND_FLUSH));
         if outcome.is_err() || nothing {
@@ -282,7 +282,7 @@ impl NbdDevice {
             return Ok(());
         }
         let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have had it flushed meanwhile.
+        // Another thread may have had the server flush meanwhile.
         let full = self.unflushed().is_full();
         match full {
             true => self.flush(),
@@ -317,7 +317,8 @@ impl NbdDevice {
                 continue;
             }
             let deadline = present.traffic.deadline(self.silence());
-            // Nobody may have looked for long, or a server say nothing in many words.
+            // No thread may have looked for a long time, or the server may send many messages that
+            // answer nothing.
             let outcome = if begun.elapsed() < self.silence() && road.has_news() {
                 let received = state.receive(self.silence());
                 self.distribute(line, &mut state, owner);
@@ -333,7 +334,7 @@ impl NbdDevice {
                 let news = socket.await_news(deadline);
                 state = line.lock();
                 state.receiving = false;
-                // Who sleeps waits for the next reply, if it is not this one who does.
+                // A sleeping thread receives the next reply if this one does not.
                 line.tell();
                 // Others may have broken it, or made it anew.
                 match (&state.road, news) {
@@ -372,8 +373,8 @@ impl NbdDevice {
                     self.unflushed().keep(&mut request);
                 }
                 (Operation::Flush, Ok(())) if self.keeps() => self.unflushed().forget(covers),
-                // Nobody knows what of it is durable: it is sent again before the
-                // next flush.
+                // It is unknown which writes are durable, so all are sent again before the next
+                // flush.
                 (Operation::Flush, Err(_)) if self.keeps() => state.road = None,
                 _ => {}
             }

@@ -230,7 +230,7 @@ impl Road {
         Err(ClientError::Protocol("information"))
     }
 
-    /// What carries it.
+    /// The socket that carries the connection.
     pub fn socket(&self) -> &Arc<Socket> {
         &self.stream.socket
     }
@@ -465,7 +465,7 @@ impl Drop for Road {
             // The server may be gone before.
             let _ = self.send_parts(&[&leave.bytes()], &mut Traffic::default());
         }
-        // Who waits for it in another thread need not wait any longer.
+        // Another thread that waits for the connection need not wait any longer.
         self.stream.cut();
     }
 }

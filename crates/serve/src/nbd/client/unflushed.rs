@@ -33,7 +33,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What it has changed.
+    /// The range that it has changed.
     pub fn range(&self) -> ByteRange {
         match self.operation {
             Operation::Discard { length } => ByteRange::new(self.offset, length),

@@ -165,7 +165,8 @@ impl Uri {
         match &self.address {
             Address::Unix(socket) => {
                 let path = socket.canonicalize().unwrap_or_else(|_| socket.clone());
-                // What is no socket may have the inode of one that is gone, and is in use still.
+                // Another kind of file may have the inode of a socket that is gone but still in
+                // use.
                 let inode = std::fs::metadata(&path).ok();
                 let inode = inode.filter(|found| found.file_type().is_socket());
                 let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
@@ -326,7 +327,7 @@ mod tests {
                 "{text}"
             );
             assert_eq!(uri.tls, None);
-            // What is printed means the same.
+            // The printed form means the same.
             assert_eq!(parse(&uri.to_string()).unwrap(), uri);
         }
         let here = std::env::current_dir().unwrap();
