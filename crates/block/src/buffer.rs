@@ -28,8 +28,9 @@ impl AlignedBuffer {
         }
     }
 
-    /// `count` buffers of `length` zero bytes each, side by side in one allocation, which goes
-    /// with the last of them: what is used together lies on huge pages if all of it is large.
+    /// `count` buffers of `length` zero bytes each, side by side in one allocation, which is freed
+    /// with the last of them. Buffers that are used together then lie on huge pages if all of them
+    /// together are large.
     pub fn several(count: usize, length: usize) -> Vec<Self> {
         let all = Pages::several(count, length).into_iter();
         all.map(|pages| Self { pages, length }).collect()

@@ -93,11 +93,10 @@ pub struct FileOptions {
     pub write: bool,
     /// Go around the page cache where the file system can.
     pub direct: bool,
-    /// `None` chooses: `pread` on memory-backed file systems, where io_uring
-    /// hands every request to a worker thread (25–32 thousand against more
-    /// than 700 thousand requests a second were measured), and in User-Mode Linux,
-    /// where those never finish; elsewhere io_uring where the system permits it,
-    /// else threads.
+    /// `None` chooses. `pread` is taken on memory-backed file systems, where io_uring hands every
+    /// request to a worker thread (measured: 25–32 thousand requests a second instead of more than
+    /// 700 thousand). It is also taken in User-Mode Linux, where such requests never finish.
+    /// Elsewhere it is io_uring if the system permits it, else threads.
     pub engine: Option<Engine>,
     /// Whom it keeps out for as long as it is open.
     pub hold: Hold,
@@ -280,8 +279,8 @@ impl FileDevice {
         }
     }
 
-    /// Bytes of a file as it is now, of which the last may be no whole block, and which others
-    /// may have changed; of a block device, its size.
+    /// Bytes of a file as it is now. The last block may be incomplete, and other programs may have
+    /// changed the size. For a block device, its size.
     ///
     /// # Errors
     /// [`BlockError::Io`].

@@ -40,10 +40,9 @@ impl LoopDevice {
         })
     }
 
-    /// Puts the file at `backing` behind a free loop device, with the kernel's
-    /// cryptoloop in between, which kernels have had until 5.15: `cipher` with its
-    /// mode as `aes-cbc`, `key` of up to 32 bytes. IVs are sectors' numbers in 32
-    /// bits, which dm-crypt calls `plain`.
+    /// Puts the file at `backing` behind a free loop device, with the kernel's cryptoloop in
+    /// between. Kernels have had it until 5.15. `cipher` names its mode as well, as in `aes-cbc`;
+    /// `key` has up to 32 bytes. IVs are sectors' numbers in 32 bits, which dm-crypt calls `plain`.
     ///
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`], also where the kernel has no

@@ -50,9 +50,9 @@ impl Model {
     /// Tries `device`, whatever it contains now; at most a few MiB, since its
     /// content is kept and compared as a whole.
     ///
-    /// Checks the refusal of misaligned and outlying requests, random reads,
-    /// writes, flushes and discards one at a time and in flight, that tags and
-    /// buffers come back, and the rules of [`Queue`].
+    /// Checks the refusal of misaligned and outlying requests, and random reads, writes, flushes
+    /// and discards, one at a time and in flight. It also checks that tags and buffers come back,
+    /// and the rules of [`Queue`].
     pub fn run(&self, device: &dyn BlockDevice) {
         let mut run = Run {
             model: self,

@@ -1,9 +1,8 @@
 //! [`Queue`]: requests in flight, with owned buffers.
 //!
-//! A queue belongs to the thread that opened it. Buffers travel with their
-//! requests and come back with the completions, so the kernel (or a cipher)
-//! may work on them in place while no one else can see them. A device that keeps what
-//! was written gives other memory of the same length back.
+//! A queue belongs to the thread that opened it. Buffers travel with their requests and come back
+//! with the completions. So the kernel (or a cipher) may work on them in place while no other code
+//! can see them. A device that keeps what was written gives other memory of the same length back.
 
 use crate::{AlignedBuffer, BlockError, Meter};
 use std::fmt;
@@ -167,10 +166,9 @@ impl QueueOptions {
 /// Dropping a queue waits for what the device already works on; whether a
 /// write that was never reaped has been carried out is then unknown.
 pub trait Queue {
-    /// Hands a request over. The caller keeps at most `depth` in flight; a
-    /// request too many, or one that is misaligned or out of range, comes
-    /// back from [`reap`](Self::reap) as a failed completion, so no buffer is
-    /// ever lost.
+    /// Hands a request over. The caller keeps at most `depth` in flight. A request too many, or one
+    /// that is misaligned or out of range, comes back from [`reap`](Self::reap) as a failed
+    /// completion. So no buffer is ever lost.
     fn submit(&mut self, request: Request);
 
     /// Takes one finished request, in any order.

@@ -49,9 +49,9 @@ impl TestFile {
     /// The file's content is made in pieces of this many bytes.
     pub const CHUNK: u64 = 4 << 20;
 
-    /// Creates a file in `directory` of `size` bytes, rounded up to a multiple
-    /// of 4096 and at least that, and writes all of it with data that follows
-    /// from `seed`, so that it is nowhere sparse; then flushes it.
+    /// Creates a file in `directory` of `size` bytes, rounded up to a multiple of 4096 and at least
+    /// that. Writes all of it with data that follows from `seed`, so that it is nowhere sparse;
+    /// then flushes it.
     ///
     /// `progress` is told the bytes written so far, after every 4 MiB, and may
     /// stop the work: [`BlockError::Interrupted`]. Other errors:

@@ -241,13 +241,13 @@ impl CipherSpec {
         self.ciphers > 1
     }
 
-    /// Possible key lengths in bytes, ascending, as cryptsetup counts: an XTS
-    /// key holds the data key and the tweak key, a multi-key cipher's holds all
-    /// keys, and what the mode and the IV generator need besides follows.
+    /// Possible key lengths in bytes, ascending, as cryptsetup counts. An XTS key holds the data
+    /// key and the tweak key; a multi-key cipher's key holds all keys. The bytes that the mode and
+    /// the IV generator need besides follow.
     ///
-    /// The keys of a cascade stand in VeraCrypt's order, that of encryption:
-    /// in XTS the data keys, then the tweak keys; in LRW and in CBC with `tcw`
-    /// 32 bytes for the tweak key or the seeds, then the keys.
+    /// The keys of a cascade stand in VeraCrypt's order, that of encryption. In XTS the data keys
+    /// come first, then the tweak keys. In LRW and in CBC with `tcw`, 32 bytes for the tweak key or
+    /// the seeds come before the keys.
     pub fn key_sizes(&self) -> Vec<usize> {
         if self.is_cascade() {
             let keys: usize = self.algorithms().iter().map(|c| c.longest_key()).sum();

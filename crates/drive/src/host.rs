@@ -50,8 +50,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// An empty one over `pages` pages, that will be filled to a share `fill`
-    /// of them; a share `overwrites` of all writes, below 1, goes to pages in use.
+    /// An empty file system over `pages` pages, to be filled to a share `fill` of them. A share
+    /// `overwrites` of all writes, below 1, goes to pages in use.
     pub fn new(pages: u32, fill: f64, overwrites: f64, seed: u64) -> Self {
         Self {
             held: vec![false; pages as usize],

@@ -1,5 +1,5 @@
-//! A simulated drive as a block device: what is written is read again, time is
-//! what the drive and the processor take, and threads of it are told apart.
+//! A simulated drive as a block device. Written data is read again, time is that of the drive and
+//! the processor, and its threads are told apart.
 
 extern crate cryptmark_drive as drive;
 

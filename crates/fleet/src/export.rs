@@ -166,8 +166,8 @@ fn file(run: &str) -> String {
     format!("{}.parquet", escaped(run))
 }
 
-/// Letters, digits, `-`, `_` and `.` as they are, other signs of ASCII as `%` and two
-/// digits, as Hive writes those that it escapes and all its readers undo.
+/// Letters, digits, `-`, `_` and `.` stay as they are. Other ASCII characters become `%` and two
+/// digits, as Hive writes those that it escapes; all its readers undo that.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for sign in text.chars() {

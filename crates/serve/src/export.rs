@@ -59,8 +59,8 @@ pub struct Export {
     failures: Mutex<Option<Failures>>,
     allocation: Option<Box<Allocation>>,
     listener: Option<Box<Listener>>,
-    /// The kinds of failure that the listener has heard of, so that it hears of each one once:
-    /// operation, or the number of operations for none, and error number.
+    /// The kinds of failure that the listener has heard of, so that it hears of each one once. A
+    /// kind is the operation, or the number of operations if there is none, and the error number.
     told: Mutex<BTreeSet<(usize, i32)>>,
     begun: Instant,
     /// Milliseconds since `begun`, at the last request.

@@ -164,9 +164,9 @@ impl Log {
 
     /// `count` power cuts, the same for the same seed.
     ///
-    /// Up to half are spread evenly over the record, with nothing and with all
-    /// of the cache: every such prefix, where `count` is eight times as large as
-    /// the record. The others come at any time, by chance.
+    /// Up to half are spread evenly over the record, with nothing and with all of the cache. If
+    /// `count` is eight times as large as the record, every such prefix is among them. The others
+    /// come at any time, by chance.
     pub fn cuts(&self, count: usize, seed: u64) -> Vec<Cut> {
         let moments: Vec<u64> = self
             .entries

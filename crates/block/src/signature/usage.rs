@@ -40,8 +40,8 @@ pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Usage, BlockError> 
 /// Whether someone has opened the block device exclusively, as mounts and
 /// volume managers do.
 ///
-/// The kernel gives up the rings of a program that just ended, and with them
-/// the devices they hold, a little later: so a device is asked for a while.
+/// The kernel gives up the rings of an ended program, and the devices that they hold, a little
+/// later. So a device is asked for a while.
 fn is_held(path: &Path) -> io::Result<bool> {
     const ATTEMPTS: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(20);

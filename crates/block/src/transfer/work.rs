@@ -14,8 +14,8 @@ use std::thread;
 /// Bytes of a request.
 pub const PIECE: u64 = 256 << 10;
 
-/// Requests of a core that are under way at a time, so that a device that is far
-/// away always has work; an L2 cache has room for them.
+/// Requests of a core that are under way at a time, so that a device with a long latency always has
+/// work. An L2 cache has room for them.
 const DEPTH: u32 = 4;
 
 /// The state that the cores share.

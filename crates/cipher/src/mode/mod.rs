@@ -36,9 +36,8 @@ pub enum Mode {
     Xts,
     /// NIST SP 800-38A, section 6.2: `cbc`.
     Cbc,
-    /// Liskov, Rivest, Wagner 2002 as in the drafts of IEEE 1619, cipher key
-    /// before tweak key, for 16-byte blocks, and as in TrueCrypt 4 for its
-    /// ciphers with 8-byte blocks: `lrw`.
+    /// Liskov, Rivest, Wagner 2002: `lrw`. For 16-byte blocks as in the drafts of IEEE 1619, cipher
+    /// key before tweak key. For 8-byte blocks as in TrueCrypt 4.
     Lrw,
     /// NIST SP 800-38A, section 6.5, the whole IV a big-endian counter: `ctr`.
     ///

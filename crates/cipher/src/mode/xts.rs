@@ -5,10 +5,9 @@
 //! Cⱼ = E[data key](Pⱼ ⊕ Tⱼ) ⊕ Tⱼ
 //! ```
 //!
-//! A sector is a multiple of 16 bytes, so ciphertext stealing never happens.
-//! The work goes in batches that a cipher with many lanes can fill: the first
-//! tweaks of the group's sectors in one call, then [`BATCH`] blocks a call,
-//! whichever sectors they belong to.
+//! A sector is a multiple of 16 bytes, so ciphertext stealing never happens. The work goes in
+//! batches that fill a cipher with many lanes. The first tweaks of the group's sectors are computed
+//! in one call, then [`BATCH`] blocks a call, whichever sectors they belong to.
 
 use super::{BATCH, BlockMode, add, add_all, blocks, times_x};
 use crate::block::{Block, Keyed, Keying};

@@ -1,10 +1,9 @@
 //! [`Ftl`]: a page-mapped flash translation layer.
 //!
-//! A page cannot be written twice before its block is erased, so every write
-//! goes to the next page of an open block, and the page that it replaces is no
-//! longer valid. When the open block is full, the last erased block is opened,
-//! the valid pages of another one, the victim, are copied into it, and the
-//! victim is erased in its place.
+//! A page cannot be written twice before its block is erased. So every write goes to the next page
+//! of an open block, and the page that it replaces becomes invalid. When the open block is full,
+//! the last erased block is opened. The valid pages of another block, the victim, are copied into
+//! it, and the victim is erased in its place.
 //!
 //! Whether a page is valid is not written down: it is, where the map of its
 //! owner still points to it. That saves an access to far memory on each write.

@@ -87,8 +87,8 @@ impl Ssd {
         Layout::new(blocks as u32, self.pages_per_block, self.over_provisioning)
     }
 
-    /// Bytes of which a drive of its kind has blocks enough to spare to be cleaned:
-    /// one that is open, one that is erased and one to clean, on every chip.
+    /// The smallest capacity, bytes, at which a drive of its kind has enough spare blocks for
+    /// cleaning. Every chip needs one open block, one erased block and one to clean.
     pub fn least_capacity(&self) -> ByteSize {
         let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
         let block = self.page.as_u64() as f64 * f64::from(self.pages_per_block);

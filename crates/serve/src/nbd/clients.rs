@@ -1,9 +1,8 @@
 //! [`Clients`]: the connected clients, for how long they may stay, and which of them must make room
 //! for others.
 //!
-//! A client that has chosen an export may stay. One that has not is a guest: it has
-//! one deadline for all that it says until then, and when there is no room, the
-//! guest that came first goes.
+//! A client that has chosen an export may stay. One that has not is a guest. It has one deadline
+//! for all that it sends until then. When there is no room, the guest that came first must go.
 
 use super::connection::{Allowance, Connection, INPUT_BYTES};
 use super::handshake::{Agreed, Named, Outcome, Tls, go_on, negotiate};

@@ -1,9 +1,8 @@
 //! TLS 1.3 by `rustls`, with certificates where libnbd, nbdkit and QEMU have
 //! them.
 //!
-//! Two locks keep the order of what is sent without holding up what is received:
-//! who sends has `outgoing` for as long as that takes, and the connection only
-//! while it encrypts.
+//! Two locks keep the order of sent data without holding up received data. A sender holds
+//! `outgoing` for as long as sending takes, and the connection only while it encrypts.
 
 use super::secure::{Security, Session};
 use super::transport::Wire;

@@ -3,8 +3,8 @@
 //! Bit i of many blocks stands in one register: see [`planes`]. A pass over all
 //! lanes of the registers costs the same however few blocks are asked for.
 //!
-//! DES keys can be found by trying them all, and 64-bit blocks repeat after
-//! 2³² of them: both ciphers are here to read old data, not to protect new.
+//! DES keys can be found by trying them all, and 64-bit blocks repeat after 2³² of them. Both
+//! ciphers are here to read old data, not to protect new data.
 
 pub(crate) mod gates;
 pub(crate) mod planes;

@@ -6,10 +6,9 @@
 //! plane 1   byte 1 of block 0, of block 1, of block 2, …
 //! ```
 //!
-//! A table of 256 bytes fits in a few registers, where one or two instructions
-//! look up all bytes of a plane at once: in constant time, because the index is
-//! never an address. Linear maps of a byte are one instruction or two, and
-//! sums of bytes go by whole planes.
+//! A table of 256 bytes fits in a few registers, where one or two instructions look up all bytes of
+//! a plane at once. That takes constant time, because the index is never an address. Linear maps of
+//! a byte are one instruction or two, and sums of bytes go by whole planes.
 //!
 //! Ciphers that add and rotate words turn four planes into four registers of
 //! 32-bit words and back, with [`to_words`](Planes::to_words) and

@@ -1,6 +1,6 @@
-//! Serpent in vector registers: a word of as many blocks in each as it has
-//! lanes, four registers to a group of blocks, and as many groups in flight as
-//! the registers hold, because a round of one waits for itself.
+//! Serpent in vector registers. Each register holds a word of as many blocks as it has lanes, and
+//! four registers hold a group of blocks. As many groups are in flight as the registers hold,
+//! because a round of one group waits for itself.
 //!
 //! ```text
 //! as in memory   a = block 0, block 1, …        b = the next blocks   c   d

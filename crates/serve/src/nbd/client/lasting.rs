@@ -45,9 +45,8 @@ pub struct Recovery {
 }
 
 impl NbdDevice {
-    /// The connections beside the first, all to a server that is still the same
-    /// when the last is made: one that was restarted meanwhile does not know what
-    /// was written before.
+    /// The first connection and the others, all to a server that is still the same when the last is
+    /// made. A server that was restarted meanwhile does not know the earlier writes.
     pub(super) fn all_roads(
         &self,
         first: Road,

@@ -159,8 +159,8 @@ impl Uri {
         &self.export
     }
 
-    /// Names of the server that two URIs share if they lead to it, as far as this machine
-    /// knows: by the socket's path without links and by its inode, or by the host's addresses.
+    /// Names of the server that two URIs share if they lead to it, as far as this machine knows.
+    /// They are the socket's path without links and its inode, or the host's addresses.
     pub fn servers(&self) -> Vec<String> {
         match &self.address {
             Address::Unix(socket) => {

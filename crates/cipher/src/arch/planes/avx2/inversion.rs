@@ -108,8 +108,8 @@ impl Inversion for ByNibbles {
     }
 }
 
-/// By the last round of AES, encrypting and decrypting (FIPS 197, sections 5.1 and
-/// 5.3), whose S-box is an affine map of the inverse, and whose ShiftRows moves bytes.
+/// Inversion by the last round of AES, encrypting and decrypting (FIPS 197, sections 5.1 and 5.3).
+/// Its S-box is an affine map of the inverse, and its ShiftRows moves bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct ByAes(AesNi);
 
