@@ -138,8 +138,8 @@ impl Allocation {
         };
         #[cfg(target_os = "linux")]
         if alignment == HUGE {
-            // A system without huge pages gives small ones. SAFETY: the range is the allocation's,
-            // and its bytes stay what they are.
+            // A system without huge pages gives small ones.
+            // SAFETY: the range is the allocation's, and its bytes stay what they are.
             let _ = unsafe {
                 rustix::mm::madvise(start.as_ptr().cast(), length, Advice::LinuxHugepage)
             };
