@@ -126,8 +126,8 @@ fn times_x<const BY: u32, const REST: u32>(tweaks: __m512i) -> __m512i {
     reduced(_mm512_slli_epi64::<BY>(tweaks), over)
 }
 
-/// `shifted` with the bits that left either half of a block, `over`, added back. Those of the lower
-/// half go to the upper one. Those of the upper half return to the lower one, times x⁷ + x² + x +
+/// Adds the bits that left either half of a block, `over`, back to `shifted`. Those of the lower
+/// half go to the upper half. Those of the upper half return to the lower half, times x⁷ + x² + x +
 /// 1.
 #[target_feature(enable = "avx512f")]
 #[inline]
