@@ -126,9 +126,8 @@ fn times_x<const BY: u32, const REST: u32>(tweaks: __m512i) -> __m512i {
     reduced(_mm512_slli_epi64::<BY>(tweaks), over)
 }
 
-/// Adds the bits that left either half of a block, `over`, back to `shifted`. Those of the lower
-/// half go to the upper half. Those of the upper half return to the lower half, times x⁷ + x² + x +
-/// 1.
+/// Adds `over`, the bits that left either half of a block, back to `shifted`. Those of the lower
+/// half go to the upper half. Those of the upper half, times x⁷ + x² + x + 1, go to the lower half.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn reduced(shifted: __m512i, over: __m512i) -> __m512i {
