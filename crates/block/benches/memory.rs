@@ -1,9 +1,9 @@
-//! What the memory of requests does to a disk.
+//! The effect of the memory of requests on a disk.
 //!
-//! `cargo bench -p cryptmark-block --bench memory [-- DIRECTORY]`. Visits of 50 ms, one
-//! after the other, each with fresh buffers: each by itself, or side by side in one
-//! allocation. Odd and even visits are told apart, because a visit may get what
-//! the one before the last has left.
+//! `cargo bench -p cryptmark-block --bench memory [-- DIRECTORY]`. Visits of 50 ms, one after the
+//! other, each with fresh buffers: each by itself, or side by side in one allocation. Odd and even
+//! visits are told apart, because a visit may get the memory that the visit before the last one has
+//! left.
 
 use block::{AlignedBuffer, BlockDevice, FileDevice, Operation, QueueOptions, Request, Wait};
 use std::ops::ControlFlow;

@@ -1,9 +1,8 @@
 //! How many 4 KiB random reads a second one thread gets through a queue.
 //!
-//! `cargo bench -p cryptmark-block [-- DIRECTORY…]`; directories hold the test
-//! files (default: the temporary directory and, where there is one, /dev/shm).
-//! A guide for whoever changes an engine, with one run and no interval; the
-//! lab is what measures.
+//! `cargo bench -p cryptmark-block [-- DIRECTORY…]`; directories hold the test files (default: the
+//! temporary directory and, where there is one, /dev/shm). It guides changes to an engine, with one
+//! run and no interval; the lab is for measurements.
 
 use block::{
     AlignedBuffer, BlockDevice, Engine, FileDevice, FileOptions, NullDevice, Operation,

@@ -28,8 +28,9 @@ impl AlignedBuffer {
         }
     }
 
-    /// `count` buffers of `length` zero bytes each, side by side in one allocation, which goes
-    /// with the last of them: what is used together lies on huge pages if all of it is large.
+    /// `count` buffers of `length` zero bytes each, side by side in one allocation, which is freed
+    /// with the last of them. Buffers that are used together then lie on huge pages if all of them
+    /// together are large.
     pub fn several(count: usize, length: usize) -> Vec<Self> {
         let all = Pages::several(count, length).into_iter();
         all.map(|pages| Self { pages, length }).collect()
@@ -49,22 +50,21 @@ impl AlignedBuffer {
         random.fill_bytes(self);
     }
 
-    /// Shows `length` bytes from now on, so that one allocation serves requests
-    /// of many lengths. What appears is what was there, or zeros.
+    /// Makes the first `length` bytes visible, so that one allocation serves requests of many
+    /// lengths. Bytes that become visible keep their earlier content, or are zeros.
     ///
     /// # Panics
-    /// Where the buffer was made smaller than that.
+    /// If `length` exceeds the capacity.
     pub fn set_len(&mut self, length: usize) {
         assert!(length <= self.capacity(), "the buffer is too small");
         self.length = length;
     }
 
-    /// Takes what is behind the first `at` bytes away as a buffer of its own, which
-    /// [`append`](Self::append) puts back. Nothing is copied.
+    /// Splits off everything after the first `at` bytes as a buffer of its own, without copying.
+    /// [`append`](Self::append) is the inverse.
     ///
     /// # Panics
-    /// Where `at` is more than the length, or not a multiple of
-    /// [`ALIGNMENT`](Self::ALIGNMENT).
+    /// Where `at` is more than the length, or not a multiple of [`ALIGNMENT`](Self::ALIGNMENT).
     pub fn split_off(&mut self, at: usize) -> Self {
         let behind = self
             .length

@@ -24,7 +24,7 @@ pub enum BlockError {
         offset: u64,
         /// Bytes asked for.
         length: u64,
-        /// What both must be multiples of.
+        /// Both the offset and the length must be multiples of this many bytes.
         logical_block: u32,
     },
     /// The request ends behind the device.
@@ -46,7 +46,7 @@ pub enum BlockError {
     /// It would change what is protected, or something since was to.
     #[error("the {operation} of {length} bytes at byte {offset} was refused to protect other data")]
     Protected {
-        /// What was asked for.
+        /// The operation asked for.
         operation: OperationKind,
         /// First byte asked for.
         offset: u64,
@@ -64,7 +64,7 @@ pub enum BlockError {
     /// The device cannot do this at all.
     #[error("the device does not support {operation}")]
     Unsupported {
-        /// What was asked for.
+        /// The operation asked for.
         operation: OperationKind,
     },
     /// More requests were submitted than the queue was opened for.
@@ -84,7 +84,7 @@ pub enum BlockError {
     InUse {
         /// The file or device.
         path: PathBuf,
-        /// Who it is, as far as this user may know.
+        /// The programs and devices that use it, as far as this user may see them.
         users: Users,
     },
     /// The device, or a partition of it, is mounted.
@@ -106,7 +106,7 @@ pub enum BlockError {
     Holds {
         /// The device.
         path: PathBuf,
-        /// What would be lost.
+        /// The content that would be lost.
         content: Box<Content>,
     },
     /// The path is neither a regular file nor a block device.
@@ -168,19 +168,19 @@ pub enum BlockError {
     ServerGone {
         /// Where it was.
         address: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The device answered with an error.
     #[error("{operation} of {length} bytes at byte {offset} failed")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         operation: OperationKind,
         /// First byte.
         offset: u64,
         /// Bytes; 0 for a flush.
         length: u64,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file is shorter than it was when it was opened.
@@ -199,7 +199,7 @@ pub enum BlockError {
         /// Why it failed.
         source: Arc<BlockError>,
     },
-    /// What was read is not what was written: its authentication tag is wrong.
+    /// The data read differs from the data written: its authentication tag is wrong.
     #[error("the {length} bytes at byte {offset} do not match their integrity tag")]
     Tampered {
         /// First byte.
@@ -257,8 +257,7 @@ impl BlockError {
         )
     }
 
-    /// What the user can do about it: one sentence, the second line of the
-    /// message.
+    /// The remedy, as one sentence: the second line of the message.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Misaligned { .. } => {
@@ -369,7 +368,7 @@ mod tests {
     use super::*;
     use std::error::Error as _;
 
-    /// What the system says of a full disk: `ERROR_DISK_FULL` or `ENOSPC`.
+    /// The system's error number for a full disk: `ERROR_DISK_FULL` or `ENOSPC`.
     const FULL: i32 = if cfg!(windows) { 112 } else { errno::ENOSPC };
 
     #[test]

@@ -60,7 +60,7 @@ impl fmt::Display for Engine {
     }
 }
 
-/// What stands behind a path.
+/// The kind of object that a path leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PathKind {
     /// A file in a file system.
@@ -70,8 +70,8 @@ pub enum PathKind {
 }
 
 impl PathKind {
-    /// What somebody with this metadata is, if a device can be made of it: on other
-    /// systems than Linux, of files alone.
+    /// The kind of an object with this metadata; `None` if it cannot serve as a device. On systems
+    /// other than Linux, only files can.
     pub fn of(metadata: &Metadata) -> Option<Self> {
         system::kind(metadata)
     }
@@ -93,11 +93,10 @@ pub struct FileOptions {
     pub write: bool,
     /// Go around the page cache where the file system can.
     pub direct: bool,
-    /// `None` chooses: `pread` on memory-backed file systems, where io_uring
-    /// hands every request to a worker thread (25–32 thousand against more
-    /// than 700 thousand requests a second were measured), and in User-Mode Linux,
-    /// where those never finish; elsewhere io_uring where the system permits it,
-    /// else threads.
+    /// `None` chooses. `pread` is taken on memory-backed file systems, where io_uring hands every
+    /// request to a worker thread (measured: 25–32 thousand requests a second instead of more than
+    /// 700 thousand). It is also taken in User-Mode Linux, where such requests never finish.
+    /// Elsewhere it is io_uring if the system permits it, else threads.
     pub engine: Option<Engine>,
     /// Whom it keeps out for as long as it is open.
     pub hold: Hold,
@@ -165,7 +164,8 @@ impl FileDevice {
         })
     }
 
-    /// The same, of a file that goes when nobody keeps it.
+    /// The same device, which also keeps `file` in existence: the file goes away with its last
+    /// owner.
     pub(crate) fn keeping(self, file: Arc<Nameless>) -> Self {
         Self {
             alive: Some(file),
@@ -191,12 +191,12 @@ impl FileDevice {
         system::path_for_others(&self.shared.file)
     }
 
-    /// Makes a regular file longer or shorter, on the disk too; it is held meanwhile. What fails
-    /// makes none longer.
+    /// Makes a regular file longer or shorter, on the disk too; the file stays held meanwhile. If
+    /// growing it fails, the file is cut back to its old length.
     ///
     /// # Errors
-    /// [`BlockError::ReadOnly`], [`BlockError::Unsupported`] of a block device and while
-    /// a queue is open, and [`BlockError::Io`].
+    /// [`BlockError::ReadOnly`]; [`BlockError::Unsupported`] for a block device and while a queue
+    /// is open; [`BlockError::Io`].
     pub fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
         let operation = OperationKind::Write;
         let shared = match Arc::get_mut(&mut self.shared) {
@@ -225,12 +225,12 @@ impl FileDevice {
         Ok(())
     }
 
-    /// Takes the room that writing to `range` of a regular file will need, so that a full disk is
-    /// found before anything is overwritten. What the file holds stays. Nothing is
-    /// reserved on a block device, and where the system or the file system cannot do it.
+    /// Reserves the space that writing to `range` of a regular file will need, so that a full disk
+    /// is found before anything is overwritten. The content of the file stays. Nothing is reserved
+    /// on a block device, or if the system or the file system cannot reserve space.
     ///
     /// # Errors
-    /// [`BlockError::ReadOnly`], and [`BlockError::Io`] where there is no room.
+    /// [`BlockError::ReadOnly`], and [`BlockError::Io`] if there is no room.
     pub fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
         if !self.shared.write {
             return Err(BlockError::ReadOnly);
@@ -246,8 +246,8 @@ impl FileDevice {
         })
     }
 
-    /// What it holds, as [`signature::stored`] finds it: by what is open here, whatever has its
-    /// name by now. Not for files that are opened around the page cache.
+    /// The content of the device, as [`signature::stored`] finds it. It reads the open file, even
+    /// if another file has its name by now. Not for files that are opened around the page cache.
     ///
     /// # Errors
     /// Those of reading it; `path` names it there.
@@ -261,9 +261,9 @@ impl FileDevice {
         &self.shared.file
     }
 
-    /// What is stored in `range`, any bytes of the device, in order and without
-    /// gaps; holes end with blocks, or with the range. Of a block device all is, as far as anybody knows. Behind the
-    /// first few thousand extents all counts as stored, too.
+    /// The stored extents and holes of `range`, which may be any bytes of the device, in order and
+    /// without gaps. Holes end at block boundaries, or with the range. A block device counts as
+    /// stored throughout. So does the rest of a file after its first few thousand extents.
     ///
     /// # Errors
     /// [`BlockError::OutOfRange`] and [`BlockError::Io`].
@@ -279,8 +279,8 @@ impl FileDevice {
         }
     }
 
-    /// Bytes of a file as it is now, of which the last may be no whole block, and which others
-    /// may have changed; of a block device, its size.
+    /// Bytes of a file as it is now. The last block may be incomplete, and other programs may have
+    /// changed the size. For a block device, its size.
     ///
     /// # Errors
     /// [`BlockError::Io`].
@@ -298,7 +298,7 @@ impl FileDevice {
         Ok(metadata.len())
     }
 
-    /// What stands behind the path.
+    /// The kind of object that the path leads to.
     pub fn path_kind(&self) -> PathKind {
         self.shared.kind
     }

@@ -33,10 +33,10 @@ use std::sync::Arc;
 /// How what is opened is held, and against whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Hold {
-    /// Writers keep out everybody else; readers keep out nobody.
+    /// A writer keeps out all others; a reader keeps out none.
     #[default]
     Usual,
-    /// The same, of one that ends within seconds: others wait for it.
+    /// As `Usual`, for a hold that ends within seconds: other programs wait for it.
     Brief,
     /// Readers keep out writers, so that nothing changes below them.
     Steady,
@@ -91,7 +91,8 @@ impl fmt::Display for User {
     }
 }
 
-/// Who uses something, as far as this user may know: as in ` by this and that`.
+/// The users of a file or device, as far as this user may see them. `Display` writes ` by this and
+/// that`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(pub Vec<User>);
 
@@ -113,13 +114,12 @@ impl fmt::Display for Users {
     }
 }
 
-/// Opens the file or block device at `path` for reading, and for writing if `write`,
-/// and holds it for as long as it is open.
+/// Opens the file or block device at `path` for reading, and for writing if `write`, and holds it
+/// for as long as it is open.
 ///
-/// A writer is refused what anybody else holds or uses: [`BlockError::Mounted`],
-/// [`BlockError::Swap`], and [`BlockError::InUse`] where another program has locked
-/// it, a device stands on it, or a file below it is held. A brief hold of another is
-/// waited for.
+/// A writer is refused what others hold or use: [`BlockError::Mounted`], [`BlockError::Swap`] and
+/// [`BlockError::InUse`]. The last means that another program has locked it, a device stands on it,
+/// or a file below it is held. If another program holds it only briefly, this waits.
 ///
 /// # Errors
 /// Those, [`BlockError::Open`] and [`BlockError::NotADevice`].
@@ -129,8 +129,8 @@ pub fn open(path: &Path, write: bool, hold: Hold) -> Result<File, BlockError> {
     system::open(path, kind, write, hold)
 }
 
-/// Who has the file or device at `path` open for writing, or stands on it; nobody
-/// where this cannot be known.
+/// The programs and devices that have the file or device at `path` open for writing, or stand on
+/// it. Empty if this cannot be known.
 pub fn writers(path: &Path) -> Vec<User> {
     system::writers(path)
 }

@@ -6,9 +6,9 @@
 //! the same from above. This crate knows no encryption, and no clock but the
 //! one that the caller puts into the [`Meter`].
 //!
-//! Nothing here writes to a device that was not asked for: what is opened for writing
-//! is held for as long as it is open ([`hold`]), and whoever is about to overwrite
-//! something asks [`signature`] first what it holds.
+//! Nothing here writes to a device without being asked to. A device opened for writing is held for
+//! as long as it is open ([`hold`]). Before you overwrite a device, check its content by
+//! [`signature`].
 
 #![deny(unsafe_code)]
 

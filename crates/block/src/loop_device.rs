@@ -8,13 +8,13 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// How often somebody else may be faster in taking the device that was free.
+/// The number of attempts to take a free device before giving up, because other programs may take
+/// it first.
 const ATTEMPTS: u32 = 64;
 
-/// A file as a block device of the system, which needs root.
+/// A file as a block device of the system. It needs root.
 ///
-/// It goes away when nobody has it open any more: neither this, nor a mount,
-/// nor another program.
+/// The device goes away when its last user closes it: this program, a mount or another program.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
@@ -40,10 +40,9 @@ impl LoopDevice {
         })
     }
 
-    /// Puts the file at `backing` behind a free loop device, with the kernel's
-    /// cryptoloop in between, which kernels have had until 5.15: `cipher` with its
-    /// mode as `aes-cbc`, `key` of up to 32 bytes. IVs are sectors' numbers in 32
-    /// bits, which dm-crypt calls `plain`.
+    /// Puts the file at `backing` behind a free loop device, with the kernel's cryptoloop in
+    /// between. Kernels have had it until 5.15. `cipher` names its mode as well, as in `aes-cbc`;
+    /// `key` has up to 32 bytes. IVs are sectors' numbers in 32 bits, which dm-crypt calls `plain`.
     ///
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`], also where the kernel has no
@@ -110,7 +109,7 @@ impl LoopDevice {
         &self.path
     }
 
-    /// What is behind a loop device; nothing where it is free or none.
+    /// The file behind a loop device; `None` if the loop device is free or `device` is not one.
     pub fn backing_of(device: &Path) -> Option<PathBuf> {
         let name = device.file_name()?.to_str()?;
         let text = std::fs::read(format!("/sys/block/{name}/loop/backing_file")).ok()?;
@@ -120,8 +119,8 @@ impl LoopDevice {
         Some(path.into())
     }
 
-    /// Takes away what is behind the loop device at `path`, at the latest when
-    /// nobody has it open.
+    /// Detaches the file behind the loop device at `path`, now or when its last user closes the
+    /// device.
     ///
     /// # Errors
     /// [`BlockError::Open`] and [`BlockError::Loop`].

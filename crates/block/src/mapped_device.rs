@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 /// Where the device mapper is asked.
 const CONTROL: &str = "/dev/mapper/control";
 
-/// A device of one target of the device mapper, which needs root.
+/// A device with one target of the device mapper. It needs root.
 ///
-/// It goes away when nobody has it open any more: neither this, nor a mount,
-/// nor another program.
+/// The device goes away when its last user closes it: this program, a mount or another program.
 #[derive(Debug)]
 pub struct MappedDevice {
     path: PathBuf,
@@ -20,14 +19,12 @@ pub struct MappedDevice {
 }
 
 impl MappedDevice {
-    /// Makes the device `name`, which nobody else may have, of `size` bytes, a
-    /// multiple of 512: all of it is `target` with these parameters, as
-    /// Documentation/admin-guide/device-mapper of the kernel says. What is copied
-    /// of them here and in the kernel is wiped.
+    /// Creates the device `name`, which must be unused, of `size` bytes, a multiple of 512. All of
+    /// it is one `target` with `parameters` as in Documentation/admin-guide/device-mapper of the
+    /// kernel. Copies of the parameters, here and in the kernel, are wiped.
     ///
     /// # Errors
-    /// [`BlockError::Mapper`], also where the kernel does not know a cipher;
-    /// [`BlockError::Open`].
+    /// [`BlockError::Mapper`], also if the kernel does not know a cipher; [`BlockError::Open`].
     pub fn new(
         name: &str,
         size: u64,

@@ -44,8 +44,8 @@ impl Meter {
         }
     }
 
-    /// Switches the meter off for a while, or on again. To be called between
-    /// calls of a queue: whoever charges reads the clock twice in one call.
+    /// Switches the meter off for a while, or on again. Call it between calls of a queue, because a
+    /// charge reads the clock twice within one call.
     pub fn pause(&self, paused: bool) {
         self.paused.set(paused);
     }

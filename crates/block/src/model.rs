@@ -11,7 +11,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 
-/// What a discarded range reads as.
+/// The content that a discarded range reads as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discarded {
     /// Zeros, and the model insists on it.
@@ -31,7 +31,7 @@ pub struct Model {
     pub longest: u64,
     /// Queue depth, at least 1.
     pub depth: u32,
-    /// What the device promises about discards.
+    /// The device's promise about discarded ranges.
     pub discarded: Discarded,
 }
 
@@ -50,9 +50,9 @@ impl Model {
     /// Tries `device`, whatever it contains now; at most a few MiB, since its
     /// content is kept and compared as a whole.
     ///
-    /// Checks the refusal of misaligned and outlying requests, random reads,
-    /// writes, flushes and discards one at a time and in flight, that tags and
-    /// buffers come back, and the rules of [`Queue`].
+    /// Checks the refusal of misaligned and outlying requests, and random reads, writes, flushes
+    /// and discards, one at a time and in flight. It also checks that tags and buffers come back,
+    /// and the rules of [`Queue`].
     pub fn run(&self, device: &dyn BlockDevice) {
         let mut run = Run {
             model: self,
@@ -82,7 +82,7 @@ impl Model {
 struct Run<'a> {
     model: &'a Model,
     device: &'a dyn BlockDevice,
-    /// What the device has to contain.
+    /// The content that the device must have.
     bytes: Vec<u8>,
     random: Xoshiro256PlusPlus,
     /// Buffers that came back, for using the same memory again.

@@ -2,8 +2,8 @@
 
 use crate::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
 
-/// A device of any size where writes vanish and reads leave the buffer as it
-/// was: what remains is the cost of whoever stands above it.
+/// A device of any size where writes vanish and reads leave the buffer as it was: the cost that
+/// remains is that of the layers above it.
 ///
 /// Its queue reads no clock, so `timeline.device` stays 0.
 #[derive(Clone, Debug)]

@@ -26,7 +26,7 @@ mod system {
 
 #[cfg(windows)]
 mod system {
-    //! The file's own position moves as well, which nobody here uses.
+    //! These calls also move the file's own position; nothing here relies on it.
 
     use std::fs::File;
     use std::io;

@@ -1,9 +1,8 @@
-//! Other programs, found where nobody but root puts programs.
+//! Other programs, found in directories that only root can write to.
 //!
-//! `PATH` belongs to whoever set it, and `sudo` or a service may hand on that of a
-//! user. So as root a bare name means a program in one of [`TRUSTED`], or beside this
-//! one, and what it starts in turn searches there as well. Users run what their own
-//! `PATH` says.
+//! `PATH` is set by the caller, and `sudo` or a service may pass on a user's. So as root a bare
+//! name means a program in one of [`TRUSTED`], or in the directory of this program. The programs
+//! that it starts search there as well. For other users, their own `PATH` decides.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,8 +11,8 @@ use std::process::Command;
 /// Where root's programs are, in the order of the search.
 pub const TRUSTED: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// A command that runs `name`: a path as it is, a bare name as this module says. A
-/// program that is nowhere fails when it is started.
+/// A command that runs `name`: a path as it is, a bare name as this module says. A program that
+/// cannot be found fails when it is started.
 pub fn command(name: impl AsRef<OsStr>) -> Command {
     let name = name.as_ref();
     let Some(search) = trusted() else {
@@ -31,7 +30,7 @@ pub fn command(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What a program that is started searches: `PATH`, or as root the trusted folders.
+/// The search path of started programs: `PATH`, or as root the trusted folders.
 pub fn search_path() -> OsString {
     let own = || std::env::var_os("PATH").unwrap_or_default();
     trusted().map_or_else(own, |search| {
@@ -93,14 +92,14 @@ mod tests {
                 .iter()
                 .any(|folder| found == Path::new(folder).join("sh"))
         );
-        // What it starts searches there as well.
+        // The programs that it starts search there as well.
         let said = shell.args(["-c", "echo $PATH"]).output().unwrap().stdout;
         let said = String::from_utf8(said).unwrap();
         assert!(
             said.starts_with("/usr/sbin:/usr/bin:/sbin:/bin:/"),
             "{said}"
         );
-        // What is nowhere is not looked for elsewhere.
+        // A program that is in none of these folders is not looked for elsewhere.
         let nowhere = command("cryptmark-no-such-program");
         assert!(Path::new(nowhere.get_program()).is_absolute());
         assert!(!is_there("cryptmark-no-such-program") && is_there("sh"));

@@ -1,15 +1,14 @@
 //! [`Queue`]: requests in flight, with owned buffers.
 //!
-//! A queue belongs to the thread that opened it. Buffers travel with their
-//! requests and come back with the completions, so the kernel (or a cipher)
-//! may work on them in place while no one else can see them. A device that keeps what
-//! was written gives other memory of the same length back.
+//! A queue belongs to the thread that opened it. Buffers travel with their requests and come back
+//! with the completions. So the kernel (or a cipher) may work on them in place while no other code
+//! can see them. A device that keeps what was written gives other memory of the same length back.
 
 use crate::{AlignedBuffer, BlockError, Meter};
 use std::fmt;
 use std::rc::Rc;
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Fill the request's buffer.
@@ -79,7 +78,7 @@ pub struct Timeline {
 /// One request, owning its buffer.
 #[derive(Debug)]
 pub struct Request {
-    /// What to do.
+    /// The operation.
     pub operation: Operation,
     /// First byte on the device.
     pub offset: u64,
@@ -167,10 +166,9 @@ impl QueueOptions {
 /// Dropping a queue waits for what the device already works on; whether a
 /// write that was never reaped has been carried out is then unknown.
 pub trait Queue {
-    /// Hands a request over. The caller keeps at most `depth` in flight; a
-    /// request too many, or one that is misaligned or out of range, comes
-    /// back from [`reap`](Self::reap) as a failed completion, so no buffer is
-    /// ever lost.
+    /// Hands a request over. The caller keeps at most `depth` in flight. A request too many, or one
+    /// that is misaligned or out of range, comes back from [`reap`](Self::reap) as a failed
+    /// completion. So no buffer is ever lost.
     fn submit(&mut self, request: Request);
 
     /// Takes one finished request, in any order.

@@ -10,15 +10,14 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// as a whole; real disks promise no more.
 const STRIPE: u64 = 1 << 20;
 
-/// A stripe that nobody wrote to holds no memory and reads as zeros.
+/// A part of the disk. One that was never written holds no memory and reads as zeros.
 type Stripe = RwLock<Option<AlignedBuffer>>;
 
 /// A disk in memory: page-aligned, any size, safe to use from many threads.
 ///
-/// Memory is taken 1 MiB at a time by the first write and given back by a
-/// discard of whole MiB; [`resident`](Self::resident) takes all of it at once,
-/// so that no measurement pays for it. Discarded ranges read as zeros. A flush
-/// has nothing to do.
+/// Memory is taken 1 MiB at a time by the first write and given back by a discard of whole MiB.
+/// [`resident`](Self::resident) takes all of it at once, so that no measurement pays for it.
+/// Discarded ranges read as zeros. A flush has nothing to do.
 pub struct RamDevice {
     geometry: Geometry,
     stripes: Box<[Stripe]>,

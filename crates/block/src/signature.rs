@@ -1,8 +1,8 @@
-//! Is it safe to write here? What uses a device, and what it holds.
+//! Whether it is safe to write to a device: its users and its content.
 //!
-//! Two questions that are answered separately: *use* (mounted, swap, part of a
-//! volume, opened exclusively) is never overridden; *content* (a signature, or
-//! data that nobody recognises) may be, by a user who says so.
+//! The two questions are answered separately. *Use* (mounted, swap, part of a volume, opened
+//! exclusively) is never overridden. *Content* (a signature, or unrecognised data) may be, by a
+//! user who says so.
 
 mod content;
 #[cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ use std::fs::{File, Metadata};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Who uses a device, its partitions, and what stands on them.
+/// The users of a device and its partitions, and the devices on top of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Mounted file systems.
@@ -50,9 +50,9 @@ pub struct Mount {
 pub struct Occupancy {
     /// The device or file.
     pub path: PathBuf,
-    /// Who uses it.
+    /// Its users.
     pub usage: Usage,
-    /// What it holds.
+    /// Its content.
     pub content: Content,
 }
 
@@ -109,12 +109,12 @@ pub fn is_held(path: &Path) -> bool {
     usage::is_exclusive(path).unwrap_or(false)
 }
 
-/// Refuses to let `path` be overwritten if it is in use or, unless the loss is
-/// `confirmed`, holds anything.
+/// Refuses to let `path` be overwritten if it is in use or, unless the loss is `confirmed`, holds
+/// anything.
 ///
-/// What is opened for writing is asked once more whether it is in use; see
-/// [`crate::hold`]. Others may write to it until then: whoever means to write looks at what
-/// it holds while it is held, by [`stored`] or [`guard_content`].
+/// Opening it for writing checks its use once more; see [`crate::hold`]. Other programs may write
+/// to it until then. So before you write, hold it and check its content by [`stored`] or
+/// [`guard_content`].
 pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     if !confirmed {
         return inspect(path).and_then(|occupancy| {
@@ -122,7 +122,7 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
             occupancy.check_content()
         });
     }
-    // What is to go need not be readable.
+    // Data that will be overwritten need not be readable.
     let (metadata, _) = examine(path)?;
     let occupancy = Occupancy {
         path: path.to_owned(),
@@ -132,8 +132,8 @@ pub fn guard(path: &Path, confirmed: bool) -> Result<(), BlockError> {
     occupancy.check_usage()
 }
 
-/// Refuses to let `device`, which `path` names in errors, be overwritten if it
-/// holds anything; for devices that nobody here can know to be in use.
+/// Refuses to let `device`, which `path` names in errors, be overwritten if it holds anything. For
+/// devices whose use this program cannot check.
 ///
 /// # Errors
 /// [`BlockError::Holds`], and those of reading it.
@@ -146,7 +146,7 @@ pub fn guard_content(path: &Path, device: &dyn BlockDevice) -> Result<(), BlockE
     occupancy.check_content()
 }
 
-/// What `device` holds, of whatever kind it is.
+/// The content of `device`, of whatever kind it is.
 ///
 /// # Errors
 /// Those of reading it.
@@ -154,8 +154,8 @@ pub fn content(device: &dyn BlockDevice) -> Result<Content, BlockError> {
     Content::of_device(device)
 }
 
-/// What `device` holds that has a name; for plaintext, where what has none may be
-/// what was never written.
+/// The formats that `device` holds, for plaintext. Unrecognised data is ignored, because ranges
+/// that were never written decrypt to noise.
 ///
 /// # Errors
 /// Those of reading it.
@@ -192,8 +192,8 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
     })
 }
 
-/// What a file or a disk of the system holds that is open for reading: of a file, all that it
-/// stores. `path` names it in errors.
+/// The content of a file or disk of the system that is open for reading. For a file, all stored
+/// data is read. `path` names it in errors.
 ///
 /// # Errors
 /// [`BlockError::Open`].

@@ -49,9 +49,9 @@ impl TestFile {
     /// The file's content is made in pieces of this many bytes.
     pub const CHUNK: u64 = 4 << 20;
 
-    /// Creates a file in `directory` of `size` bytes, rounded up to a multiple
-    /// of 4096 and at least that, and writes all of it with data that follows
-    /// from `seed`, so that it is nowhere sparse; then flushes it.
+    /// Creates a file in `directory` of `size` bytes, rounded up to a multiple of 4096 and at least
+    /// that. Writes all of it with data that follows from `seed`, so that it is nowhere sparse;
+    /// then flushes it.
     ///
     /// `progress` is told the bytes written so far, after every 4 MiB, and may
     /// stop the work: [`BlockError::Interrupted`]. Other errors:
@@ -143,11 +143,11 @@ impl TestFile {
     }
 }
 
-/// What a file system has room for, bytes.
+/// The space of a file system, bytes.
 struct Space {
-    /// What this user may still fill.
+    /// The space that this user may still fill.
     available: u64,
-    /// All of it; 0 where it does not know.
+    /// The size of the file system; 0 if it is unknown.
     total: u64,
 }
 
@@ -161,7 +161,7 @@ fn too_small(space: Space, size: u64) -> Option<BlockError> {
     (available < needed).then_some(BlockError::NoSpace { needed, available })
 }
 
-/// What an error of the system means if it means that the disk is full.
+/// The [`BlockError::NoSpace`] for a system error that means a full disk; `None` for other errors.
 fn no_space(source: &io::Error, directory: &Path, needed: u64) -> Option<BlockError> {
     if source.kind() != io::ErrorKind::StorageFull {
         return None;

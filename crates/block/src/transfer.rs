@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::{Condvar, Mutex, PoisonError};
 use work::{Work, lock};
 
-/// What a hole in a file is made of.
+/// The unit of holes in a file, bytes: a unit of zeros is not written.
 const HOLE: usize = 4096;
 
 /// Why a transfer ended early.
@@ -166,7 +166,7 @@ pub fn from_reader(
 ) -> Result<u64, TransferError> {
     let size = device.geometry().size;
     let work = Work::of(size, report);
-    // Whose place is none has ended.
+    // Without a place (`None`), the input has ended.
     let reader = Mutex::new((Some(0), 0, from));
     work.on_every_core(|| {
         work.write(device, |buffer| {
@@ -284,7 +284,7 @@ mod tests {
         assert!(read.iter().all(|&byte| byte == 0));
     }
 
-    /// Whoever waits for a turn learns that it does not come.
+    /// A core that waits for its turn learns that its turn does not come.
     #[test]
     fn a_failure_anywhere_ends_a_pipe() {
         let (device, _) = filled();

@@ -1,4 +1,5 @@
-//! What is open for writing is held: against others, by whatever path they come.
+//! A file or device that is open for writing is held against others, by every path that leads to
+//! it.
 #![cfg(target_os = "linux")]
 
 use block::hold::{self, MetadataLock, User, lock_resource};
@@ -33,7 +34,7 @@ impl Directory {
     }
 }
 
-/// Who is in the way; nobody where it can be had.
+/// The users that are in the way; `None` if it can be opened.
 fn refused(path: &Path, write: bool, hold: Hold) -> Option<Vec<User>> {
     match hold::open(path, write, hold) {
         Ok(_) => None,

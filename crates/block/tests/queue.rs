@@ -210,7 +210,7 @@ fn a_file_that_was_cut_off_is_not_written_any_more() {
     }
 }
 
-/// What is flushed to a file without a name goes with it.
+/// Data that is flushed to a file without a name goes away with the file.
 #[cfg(unix)]
 #[test]
 fn a_file_that_was_removed_has_nothing_durable() {

@@ -5,7 +5,7 @@ use block::signature::{Found, inspect};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What blkid calls it, and what of our names for it has to be there.
+/// The name that blkid gives, and the part of our name that must be there.
 const NAMES: &[(&str, &str)] = &[
     ("ext2", "an ext2 file system"),
     ("ext3", "an ext3 file system"),
@@ -189,7 +189,7 @@ const TOOLS: &[&[&str]] = &[
 /// Large enough for the greediest of them (XFS); a hole, not space.
 const SIZE: u64 = 320 << 20;
 
-/// What blkid names, of superblocks and of partition tables.
+/// The names that blkid gives to superblocks and partition tables.
 fn blkid(image: &Path) -> Option<Vec<String>> {
     let asked = Command::new("blkid")
         .args(["-p", "-o", "export"])
@@ -363,7 +363,7 @@ fn headers_by_hand_are_named_as_blkid_names_them() {
             "{name}: {found:?}"
         );
         if let Some(theirs) = agree(image.path(), name) {
-            // What it does not take has a checksum, or is newer than it is.
+            // An image that blkid rejects has a checksum, or is newer than blkid.
             println!("{name}: blkid says {theirs:?}");
         }
     }

@@ -132,7 +132,7 @@ impl OneKey<'_> {
         }
     }
 
-    /// What [`Wide`] is of: modes that make a whole sector one block.
+    /// The parts of a [`Wide`], for the modes that make a whole sector one block.
     pub(crate) fn wide_parts(&self, keying: &Keying<16>) -> Box<dyn HashEncryptHash> {
         match self.mode {
             Mode::Adiantum(stream) => adiantum(self.key, stream, self.backend, keying),
@@ -216,7 +216,7 @@ fn adiantum(
 
 /// BitLocker's diffuser under `key`, by the registers that `backend`'s CPUs have.
 fn elephant<const N: usize>(key: &[u8], layout: SectorLayout, backend: Backend) -> Box<dyn Ivs<N>> {
-    // Whatever the data's cipher is, sector keys are AES's.
+    // Sector keys are AES keys for every cipher of the data.
     let mut backends = [backend].into_iter().chain(Algorithm::Aes.backends());
     let aes = backends.find_map(|backend| Algorithm::Aes.keying(backend));
     let Some(AnyKeying::Wide(aes)) = aes else {

@@ -34,9 +34,9 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// Every backend there is, whether or not this CPU can run it; where a
-    /// cipher has several, the better comes first: what takes the same time for
-    /// every secret before what does not, and then the faster.
+    /// Every backend there is, whether or not this CPU can run it. If a cipher has several, the
+    /// better comes first. Backends that take the same time for every secret come before those that
+    /// do not, and then the faster ones.
     pub const ALL: [Self; 9] = [
         Self::Vaes512,
         Self::Vaes256,

@@ -100,7 +100,7 @@ fn layer(
     one.cipher(cipher)
 }
 
-/// What `tcw` takes of the bytes before the keys.
+/// The seeds that `tcw` takes from the bytes before the keys; empty for other IV generators.
 fn seeds(iv: Option<IvGenerator>, secret: &[u8], block_bytes: usize) -> &[u8] {
     match iv {
         Some(IvGenerator::Tcw) => &secret[..block_bytes + WHITENING_BYTES],

@@ -1,4 +1,4 @@
-//! What can be wrong with a cipher specification, a key or a forced backend.
+//! The errors of a cipher specification, a key or a forced backend.
 
 use std::fmt::Display;
 
@@ -7,17 +7,17 @@ use crate::{
     Algorithm, Backend, CipherSpec, EssivHash, IvGenerator, Mode, SectorSize, StreamCipher,
 };
 
-/// What a user can act on when a cipher cannot be made.
+/// The reason why a cipher cannot be made, for the user to act on.
 ///
-/// `Display` is the first line to print: what happened.
-/// [`remedy`](Self::remedy) is the second: what is possible.
+/// `Display` is the first line to print: what happened. [`remedy`](Self::remedy) is the second:
+/// what is possible.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CipherError {
     /// The text is not in the form `cipher-mode-iv` or `capi:mode(cipher)-iv`.
     #[error("`{}` is not a cipher specification", shown(.text))]
     Notation {
-        /// What the user wrote.
+        /// The text that the user wrote.
         text: String,
     },
     /// No cipher of that name is built in.
@@ -94,7 +94,7 @@ pub enum CipherError {
         /// The IV generators that are possible instead.
         possible: Vec<IvGenerator>,
     },
-    /// The digest of the hash is no key of the cipher.
+    /// The cipher has no key of the length of the hash's digest.
     #[error("essiv:{hash} is not possible for {cipher}: {cipher} has no {}-bit key", hash.digest_bytes() * 8)]
     UnfitHash {
         /// The cipher that was asked for.
@@ -162,7 +162,7 @@ pub enum CipherError {
 }
 
 impl CipherError {
-    /// What to do about it, as one line to print below the error.
+    /// The remedy, as one line to print below the error.
     pub fn remedy(&self) -> String {
         match self {
             Self::Notation { .. } => format!(

@@ -11,14 +11,13 @@ use crate::CipherError;
 
 /// The key of a disk cipher, or any other secret.
 ///
-/// The bytes are kept out of the swap file where the system allows it, out of core
-/// dumps, and out of processes that are forked; they are overwritten with zeros on
-/// drop, and never show in `Debug`.
+/// The bytes are kept out of the swap file if the system allows it, out of core dumps, and out of
+/// forked processes. They are overwritten with zeros on drop, and never show in `Debug`.
 pub struct Key {
     // Before the pages, which have to be there when they are unlocked.
     locked: Option<LockGuard>,
-    // What the system does with memory it does with pages: the bytes have theirs for
-    // themselves, so that unlocking one key cannot unlock its neighbour.
+    // The system locks and unlocks whole pages. The bytes have pages for themselves, so that
+    // unlocking one key cannot unlock its neighbour.
     pages: MmapMut,
     len: usize,
 }

@@ -1,8 +1,8 @@
 //! BYTES → BYTES. Knows sectors and keys; no files, no clocks.
 //!
-//! A [`CipherSpec`], parsed from dm-crypt's notation, is the only way to a
-//! cipher: with a [`Key`] and a [`SectorLayout`] it gives a [`KeyedCipher`],
-//! which encrypts and decrypts runs of sectors in place.
+//! A [`CipherSpec`], parsed from dm-crypt's notation, is the only way to a cipher. With a [`Key`]
+//! and a [`SectorLayout`] it gives a [`KeyedCipher`], which encrypts and decrypts runs of sectors
+//! in place.
 //!
 //! ```
 //! use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};

@@ -72,9 +72,8 @@ fn cipher_and_mode(cipher: &str, mode: &str) -> Result<(Algorithm, Mode), Cipher
     }
 }
 
-/// VeraCrypt's and TrueCrypt's names of several ciphers, then nothing, or a mode
-/// and an IV generator: `A(B(C))`, or `A-B-C` of names that are known; nothing
-/// if `text` does not begin so.
+/// Reads VeraCrypt's and TrueCrypt's names of several ciphers: `A(B(C))`, or `A-B-C` of known
+/// names. A mode and an IV generator may follow. `None` if `text` does not begin so.
 fn cascade(text: &str) -> Option<Result<CipherSpec, CipherError>> {
     if let Some((names, rest)) = nested(text) {
         let ciphers: Result<Vec<_>, _> = names.split('(').map(capitalised_cipher).collect();
@@ -127,7 +126,8 @@ fn layered(ciphers: &[Algorithm], rest: Option<&str>) -> Result<CipherSpec, Ciph
     CipherSpec::new(ciphers, 1, mode, iv)
 }
 
-/// What the kernel's drivers have behind the name of what they compute.
+/// The suffixes of the kernel's drivers: a driver's name is that of the algorithm with one of
+/// these.
 const DRIVERS: [&str; 22] = [
     "-generic",
     "-aesni",

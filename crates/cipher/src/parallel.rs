@@ -1,8 +1,8 @@
 //! Several cores for large requests.
 //!
-//! A request is cut between sectors into parts of one size. The caller and the
-//! threads of a pool take parts until none is left: if the other cores are busy
-//! or slow to wake, the caller is left to do what they do not take.
+//! A request is cut between sectors into parts of one size. The caller and the threads of a pool
+//! take parts until none is left. If the other cores are busy or slow to wake, the caller does the
+//! parts that they do not take.
 //!
 //! Threads sleep between requests, and to wake one takes microseconds. So a part
 //! must be large enough, which only a measurement on the machine can tell, and a

@@ -4,9 +4,8 @@
 use crate::parallel::Parallel;
 use crate::{Backend, CipherError, Sharing};
 
-/// What an IV generator counts: 512-byte units unless the mapping has large
-/// IVs. Not an offset and not an index: 4096-byte sectors without large IVs
-/// are numbered 0, 8, 16, …
+/// The number that an IV generator takes, in 512-byte units unless the mapping has large IVs. It is
+/// neither an offset nor an index: 4096-byte sectors without large IVs are numbered 0, 8, 16, …
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct IvSector(u64);
 

@@ -32,7 +32,7 @@ const ADIANTUM_KEY_BYTES: usize = 32;
 
 /// A disk cipher in dm-crypt's notation, such as `aes-xts-plain64`.
 ///
-/// Reads also
+/// It also reads
 /// * the kernel crypto API's form, `capi:xts(aes)-plain64`, ESSIV as a template
 ///   in it, `capi:essiv(cbc(aes),sha256)-plain64`, and dm-crypt's shorthands
 ///   `aes` and `aes-plain` for `aes-cbc-plain`;
@@ -41,11 +41,10 @@ const ADIANTUM_KEY_BYTES: usize = 32;
 /// * several keys, one for each sector in turn: `aes:64-cbc-lmk`;
 /// * VeraCrypt's cascades, `AES(Twofish(Serpent))` or `aes-twofish-serpent`, in
 ///   capital or small letters, in XTS where no mode is named;
-/// * `cipher_null-ecb`, which is no encryption at all.
+/// * `cipher_null-ecb`, which does not encrypt at all.
 ///
-/// Prints the short form. A value of this type is always possible: what cannot
-/// be built is refused when it is parsed. The length of the key is not part
-/// of the notation.
+/// It prints the short form. A value of this type can always be built: an impossible specification
+/// is refused when it is parsed. The length of the key is not part of the notation.
 ///
 /// Source: Linux, Documentation/admin-guide/device-mapper/dm-crypt.rst;
 /// VeraCrypt, Encryption Algorithms: Cascades of Ciphers.
@@ -242,13 +241,13 @@ impl CipherSpec {
         self.ciphers > 1
     }
 
-    /// Possible key lengths in bytes, ascending, as cryptsetup counts: an XTS
-    /// key holds the data key and the tweak key, a multi-key cipher's holds all
-    /// keys, and what the mode and the IV generator need besides follows.
+    /// Possible key lengths in bytes, ascending, as cryptsetup counts. An XTS key holds the data
+    /// key and the tweak key; a multi-key cipher's key holds all keys. The bytes that the mode and
+    /// the IV generator need besides follow.
     ///
-    /// The keys of a cascade stand in VeraCrypt's order, that of encryption:
-    /// in XTS the data keys, then the tweak keys; in LRW and in CBC with `tcw`
-    /// 32 bytes for the tweak key or the seeds, then the keys.
+    /// The keys of a cascade stand in VeraCrypt's order, that of encryption. In XTS the data keys
+    /// come first, then the tweak keys. In LRW and in CBC with `tcw`, 32 bytes for the tweak key or
+    /// the seeds come before the keys.
     pub fn key_sizes(&self) -> Vec<usize> {
         if self.is_cascade() {
             let keys: usize = self.algorithms().iter().map(|c| c.longest_key()).sum();
@@ -376,7 +375,7 @@ impl CipherSpec {
         Ok(assemble(self, key.as_bytes(), layout, backend))
     }
 
-    /// What the notation begins with, up to the mode.
+    /// The beginning of the notation, up to the mode.
     fn ciphers_notation(&self) -> String {
         let names: Vec<_> = self.algorithms().iter().map(|c| c.name()).collect();
         let mut notation = names.join("-");

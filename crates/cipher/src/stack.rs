@@ -27,6 +27,6 @@ pub(crate) fn on_one_page(work: impl FnOnce()) {
 fn further_on<const BYTES: usize>(work: impl FnOnce()) {
     let left_out = [MaybeUninit::<u8>::uninit(); BYTES];
     work();
-    // What is used after the work is there during it.
+    // Memory that is used after the work exists during it.
     black_box(&left_out);
 }

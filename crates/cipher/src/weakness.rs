@@ -1,5 +1,5 @@
-//! What is weak about a disk cipher, however well it is built: data for those
-//! who warn, refuse or advise.
+//! The weaknesses of disk ciphers, however well they are built: data for code that warns, refuses
+//! or advises.
 
 use std::fmt;
 
@@ -56,9 +56,9 @@ const SMALL_BLOCK_LIMIT: u64 = 8 << 32;
 const PLAIN_LIMIT: u64 = 512 << 32;
 
 impl CipherSpec {
-    /// What is weak about this cipher, the worst first; nothing about most.
+    /// The weaknesses of this cipher, the worst first. Most ciphers have none.
     ///
-    /// A cascade has a weakness of its ciphers where all of them have it.
+    /// A cascade has a weakness of its ciphers if all of them have it.
     ///
     /// Source: docs/CIPHERS.md gives the reasons and where they come from.
     pub fn weaknesses(&self) -> Vec<Weakness> {

@@ -1,4 +1,4 @@
-//! What is done in a function that is compiled for a CPU.
+//! Work that is done in a function compiled for a CPU.
 
 /// A kernel with its arguments, over the registers of `C`, which proves that the CPU
 /// has them.

@@ -91,8 +91,8 @@ pub fn fifo_mixed(alpha: f64, shares: &[Share]) -> f64 {
     })
 }
 
-/// What the first of two separate logs gets of all physical pages for the
-/// least writes in all: a share, 0 to 1.
+/// The share of all physical pages, 0 to 1, that the first of two separate logs must get for the
+/// least writes in all.
 pub fn best_split(alpha: f64, shares: [Share; 2]) -> f64 {
     let [first, second] = shares;
     let cost = |split: f64| separated(alpha, shares, split);
@@ -173,7 +173,7 @@ mod tests {
         }
     }
 
-    /// What it means for encryption: the FIFO limit with 7.37 % spare.
+    /// The consequence for encryption: the FIFO limit with 7.37 % spare.
     #[test]
     fn published_policies() {
         let near = |got: f64, expected: f64| assert!((got - expected).abs() < 5e-3, "{got}");

@@ -2,15 +2,14 @@
 
 use block::OperationKind;
 
-/// What a drive is asked for; times are nanoseconds of virtual time. The order
-/// is that of arrival.
+/// A request to a drive; times are nanoseconds of virtual time. Requests are ordered by arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Demand {
-    /// When it comes.
+    /// The time of its arrival.
     pub arrival: u64,
-    /// Returned with the completion; no other request on its way has it.
+    /// Returned with the completion. No other request under way has the same tag.
     pub tag: u64,
-    /// What is to be done.
+    /// The operation.
     pub operation: OperationKind,
     /// First byte; a flush has none.
     pub offset: u64,
@@ -39,12 +38,12 @@ pub trait Drive: Send {
     /// When it would begin with its next request; `None` where it has none.
     fn next_start(&self) -> Option<u64>;
 
-    /// Serves the next request; it and when it is done. Whatever arrives before
-    /// [`next_start`](Self::next_start) must have been submitted. A flush is
-    /// done when all that was written before is on the medium.
+    /// Serves the next request; returns it and the time when it is done. Every request that arrives
+    /// before [`next_start`](Self::next_start) must have been submitted. A flush is done when all
+    /// earlier writes are on the medium.
     fn serve(&mut self) -> Option<(Demand, u64)>;
 
-    /// Begins nothing before `until`: whoever serves it is not there.
+    /// Begins nothing before `until`, because no driver serves the drive until then.
     fn hold(&mut self, until: u64);
 
     /// Share of the time until `end` in which its busiest part was at work.

@@ -1,16 +1,16 @@
-//! [`SimulatedDevice`]: a drive that is not here, as a device like any other.
+//! [`SimulatedDevice`]: a simulated drive, as a device like any other.
 //!
 //! ```text
 //! submit ─▶ a core encrypts ─▶ the drive works ─▶ a core decrypts ─▶ reap
 //!    now        (a write)          arrival … done     (a read)          back
 //! ```
 //!
-//! That is the driver [`Driver::Queue`]; others stand between host and drive, and
-//! the drive has requests from them (`filter.rs`).
+//! That is the driver [`Driver::Queue`]. Other drivers stand between host and drive, and send the
+//! drive requests of their own (`filter.rs`).
 //!
-//! Nothing waits: [`time::now`] jumps to the end of the request that is reaped.
-//! What a thread waits for is what that request is in at the time, so a stretch
-//! of the wait is charged as crypto or as waiting for the device.
+//! Nothing waits: [`time::now`] jumps to the end of the request that is reaped. Each stretch of the
+//! wait is charged to the stage that the request is in at the time: as crypto, or as waiting for
+//! the device.
 
 use crate::demand::{Demand, Drive};
 use crate::filter::{Filter, Filtered, TrueCrypt};
@@ -44,17 +44,17 @@ pub struct SimulatedDevice<D> {
 struct Road {
     drive: Box<dyn Drive>,
     encryption: Encryption,
-    /// What the drive is done with, by the time of it.
+    /// Requests that the drive has completed, by the time of completion.
     served: BinaryHeap<Reverse<(u64, Demand)>>,
-    /// What is back with the host, by the time of it.
+    /// Requests that are back with the host, by the time of return.
     back: BinaryHeap<Reverse<Finished>>,
-    /// What somebody found who was looking for something else.
+    /// Completions that one queue found while it looked for its own, by their tags.
     found: HashMap<u64, Finished>,
     /// Queues opened so far.
     queues: u64,
 }
 
-/// What encrypts on that road.
+/// The encryption between the host and the drive.
 enum Encryption {
     None,
     Workers(Workers),
@@ -144,7 +144,7 @@ impl<D: BlockDevice> SimulatedDevice<D> {
     }
 
     fn road(&self) -> MutexGuard<'_, Road> {
-        // Whoever panicked has left requests behind, and nothing half done.
+        // A thread that panicked has left requests behind, and nothing half done.
         self.road.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -10,9 +10,9 @@ pub enum DriveError {
     OutOfRange {
         /// The parameter, as the user names it.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What is possible.
+        /// The possible values.
         possible: &'static str,
     },
     /// More is asked for than the drive holds.
@@ -44,17 +44,17 @@ pub enum DriveError {
     Toml {
         /// Line from 1, where it is known.
         line: Option<usize>,
-        /// What is wrong.
+        /// The fault, as a sentence.
         message: String,
     },
     /// A word that names nothing.
     #[error("unknown {what} {given:?}; possible values: {known}")]
     Unknown {
-        /// What kind of thing.
+        /// The kind of the name, such as `driver`.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         given: String,
-        /// What could have been.
+        /// The possible values.
         known: &'static str,
     },
 }
@@ -81,7 +81,7 @@ impl DriveError {
         }
     }
 
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OutOfRange { .. } => "Choose a number in that range.",

@@ -50,7 +50,7 @@ struct Threads {
     decryption: Mark,
     /// When each of the two buffers is free.
     buffers: [Mark; 2],
-    /// What was read ahead: first byte and length.
+    /// The range that was read ahead: first byte and length.
     ahead: Option<(u64, u64)>,
     /// When the host had its last request back.
     host: Mark,

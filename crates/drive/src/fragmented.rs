@@ -63,8 +63,8 @@ impl Fragmented {
         })
     }
 
-    /// What lies over a drive in these pieces, one after the other: first byte on
-    /// the drive and length, which is more than 0.
+    /// A file that lies on a drive in these pieces, one after the other: first byte on the drive,
+    /// and length, which is more than 0.
     pub fn over(below: Box<dyn Drive>, pieces: impl IntoIterator<Item = (u64, u64)>) -> Self {
         let mut file = 0;
         let mut places = Vec::new();

@@ -1,8 +1,8 @@
 //! [`FileSystem`]: files that come and go on a drive.
 //!
-//! A file is written whole, into the free places that come next, and removed
-//! whole. Beside that pages within files are written again. It is no
-//! particular file system: it has the habits that matter to a drive.
+//! A file is written whole, into the next free places, and removed whole. Besides, pages within
+//! files are written again. It isn't a particular file system: it has the habits that matter to a
+//! drive.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,7 +20,7 @@ pub struct Extent {
     pub pages: u32,
 }
 
-/// What a file system asks its drive for.
+/// A request of a file system to its drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// These pages are written.
@@ -50,8 +50,8 @@ pub struct FileSystem {
 }
 
 impl FileSystem {
-    /// An empty one over `pages` pages, that will be filled to a share `fill`
-    /// of them; a share `overwrites` of all writes, below 1, goes to pages in use.
+    /// An empty file system over `pages` pages, to be filled to a share `fill` of them. A share
+    /// `overwrites` of all writes, below 1, goes to pages in use.
     pub fn new(pages: u32, fill: f64, overwrites: f64, seed: u64) -> Self {
         Self {
             held: vec![false; pages as usize],
@@ -90,7 +90,7 @@ impl FileSystem {
         self.held[page as usize]
     }
 
-    /// Writes the first files, until there is as much as there shall be.
+    /// Writes the first files, until the target fill is reached.
     pub fn fill(&mut self, events: &mut Vec<Event>) {
         while self.used < self.limit {
             let pages = self.size_of_file().min(self.limit - self.used);
@@ -196,7 +196,7 @@ impl FileSystem {
 mod tests {
     use super::*;
 
-    /// What is held is what was written and not freed, and never more than allowed.
+    /// The held pages are those written and not freed, and never more than allowed.
     #[test]
     fn pages_are_held_once() {
         let mut files = FileSystem::new(50_000, 0.8, 0.3, 7);

@@ -1,10 +1,9 @@
-//! What encryption and its way with discards do to a drive over the years.
+//! The effect of encryption, and of its treatment of discards, on a drive over the years.
 //!
-//! A file system writes so much a day. How the volume under it was made, and
-//! whether it passes discards on, decides which pages the drive believes to be
-//! in use, and from that follow write amplification, speed and wear. The drive
-//! is simulated with fewer blocks than it has, on which write amplification
-//! does not depend, and until it does not change any more.
+//! A file system writes a fixed amount a day. The pages that the drive believes to be in use depend
+//! on how the volume was made, and on whether it passes discards on. Write amplification, speed and
+//! wear follow from that. The drive is simulated until its state no longer changes. It has fewer
+//! blocks than the real one, because write amplification does not depend on their number.
 
 use crate::DriveError;
 use crate::ftl::{Counts, Ftl, Policy, WearLevelling};
@@ -72,7 +71,7 @@ impl Setup {
     }
 }
 
-/// What the drive has to live through.
+/// The use of a drive over its simulated life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life<'a> {
     /// The drive.
@@ -87,8 +86,8 @@ pub struct Life<'a> {
     pub overwrites: f64,
     /// How long.
     pub years: f64,
-    /// What the controller makes of a plain byte, 0.1 to 1; encrypted ones do
-    /// not compress.
+    /// The size of the controller's output for a plain byte, as a share, 0.1 to 1. Encrypted bytes
+    /// do not compress.
     pub compression: f64,
     /// Same seed, same life.
     pub seed: u64,
@@ -101,18 +100,18 @@ pub struct Moment {
     pub years: f64,
     /// Flash writes ÷ host writes until here, from the moment before on.
     pub write_amplification: f64,
-    /// What the drive can write forever then, 10⁶ bytes a second.
+    /// The steady-state write rate of the drive at this time, 10⁶ bytes a second.
     pub write_mb_s: f64,
 }
 
-/// What somebody learns who sees the encrypted drive, but has no key.
+/// The information that the encrypted drive gives to an observer without the key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leak {
     /// Share of the drive that is visibly unused.
     pub unused: f64,
     /// Share of each part of the drive that looks used, in 64 parts.
     pub map: Vec<f64>,
-    /// How often what the observer takes for used or unused is so.
+    /// Share of the pages that the observer classifies correctly as used or unused.
     pub right: f64,
 }
 
@@ -127,11 +126,11 @@ pub struct Lived {
     pub write_amplification: f64,
     /// When the blocks have had their erases.
     pub lifetime_years: f64,
-    /// What the host has written by then, 10¹² bytes.
+    /// The amount that the host has written by then, 10¹² bytes.
     pub terabytes_written: f64,
     /// Erases of the simulated blocks: how often, and how many blocks.
     pub erases: Vec<(u32, u32)>,
-    /// What an observer learns; `None` of a drive that is not encrypted.
+    /// The information that an observer gets; `None` for a drive without encryption.
     pub leak: Option<Leak>,
 }
 
@@ -276,8 +275,8 @@ struct Run {
     setup: Setup,
     ftl: Ftl,
     files: FileSystem,
-    /// What an observer sees: whether noise was ever written to each page, and
-    /// no discard has taken it away.
+    /// The observer's view: whether each page has had noise written to it that no later discard
+    /// took away.
     noise: Vec<bool>,
     events: Vec<Event>,
     /// Flash bytes for a byte of the host's data.
@@ -291,8 +290,8 @@ impl Run {
             Setup::Plain => life.compression,
             _ => 1.0,
         };
-        // What compresses leaves more of the same flash to spare: as many pages
-        // of the host in fewer blocks' worth of data.
+        // Compressible data leaves more of the same flash to spare, because as many pages of the
+        // host take fewer blocks.
         layout.blocks = (f64::from(layout.blocks) / stored).round() as u32;
         let pages = f64::from(layout.logical_pages) * (1.0 - setup.left());
         let ftl = Ftl::new(layout, life.policy, life.seed)?;

@@ -110,7 +110,7 @@ impl Preset {
     /// [`DriveError::Toml`] names the line; [`DriveError::OutOfRange`] the
     /// number; [`DriveError::NoSpare`].
     pub fn parse(toml: &str) -> Result<Self, DriveError> {
-        /// What says how to read the rest.
+        /// The part of the TOML that says how to read the rest.
         #[derive(Deserialize)]
         struct Which {
             kind: Kind,

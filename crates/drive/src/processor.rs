@@ -11,30 +11,29 @@ use std::str::FromStr;
 /// Rates that make sense, 10⁶ bytes a second; slower ones take more time than there is.
 const RATES: RangeInclusive<f64> = 1e-3..=1e9;
 
-/// What a driver that encrypts does with requests, and what the drive does meanwhile.
+/// The order in which an encrypting driver handles requests, and the work of the drive meanwhile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Driver {
-    /// A core encrypts or decrypts a whole request, first come, first served, and
-    /// the drive works on others beside: one core is a filter driver with a
-    /// thread, several are a queue with workers.
+    /// A core encrypts or decrypts a whole request, first come, first served, while the drive works
+    /// on other requests. One core is a filter driver with a thread; several are a queue with
+    /// workers.
     #[default]
     Queue,
     /// The drive waits: data are encrypted where its interrupt is served, as
     /// simple filter drivers do, on one core. No thread is woken.
     InTurn,
-    /// As TrueCrypt's driver for Windows, versions 5.0 and later. Its first
-    /// thread takes a request, cuts it into pieces of 256 KiB and encrypts what
-    /// is written, into one of two buffers; its second one reads or writes a
-    /// piece at a time; its third one decrypts what was read. All cores encrypt
-    /// a piece together. Behind the last piece of a read the second thread reads
-    /// as much again, unless it has something else to do: a stream finds that
-    /// there, a random read waits for it.
+    /// As TrueCrypt's driver for Windows, versions 5.0 and later. Its first thread takes a request,
+    /// cuts it into pieces of 256 KiB and encrypts writes, into one of two buffers. Its second
+    /// thread reads or writes a piece at a time. Its third thread decrypts the data read. All cores
+    /// encrypt a piece together. After the last piece of a read the second thread reads as much
+    /// again, unless it has something else to do. A stream finds that data there; a random read
+    /// waits for it.
     TrueCrypt,
 }
 
 impl Driver {
-    /// Whether it is the one that stands before a drive if nobody says more.
+    /// Whether this is the default driver before a drive.
     pub fn is_queue(&self) -> bool {
         *self == Self::Queue
     }
@@ -81,7 +80,7 @@ impl From<Driver> for String {
     }
 }
 
-/// What encrypts between a host and its drive.
+/// The cores that encrypt between a host and its drive.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Processor {
     driver: Driver,
@@ -115,7 +114,7 @@ impl Processor {
         })
     }
 
-    /// What hands it the requests.
+    /// The driver that hands it the requests.
     pub(crate) fn driver(&self) -> Driver {
         self.driver
     }

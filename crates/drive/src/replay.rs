@@ -7,7 +7,7 @@ use crate::uniform::Outcome;
 use std::ops::ControlFlow;
 use thiserror::Error;
 
-/// What to play on.
+/// The translation layer that a trace is played on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Replay {
     /// Sizes.
@@ -44,7 +44,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Drive(error) => error.remedy(),

@@ -1,5 +1,5 @@
-//! What of a drive's numbers a measurement can find, for whoever looks for the
-//! numbers of a real drive.
+//! The numbers of a drive that measurements can determine, for tools that fit a preset to a real
+//! drive.
 
 use crate::DriveError;
 use crate::hdd::HddPreset;

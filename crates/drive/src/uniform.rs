@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 /// Requests between two reports of progress.
 const STRETCH: u64 = 1 << 20;
 
-/// What to simulate.
+/// The experiment to simulate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Experiment {
     /// Sizes.
@@ -36,7 +36,7 @@ pub struct Experiment {
     pub seed: u64,
 }
 
-/// What came of it, while it was counted.
+/// The counts of an experiment while it was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// Pages written.
@@ -111,7 +111,7 @@ impl Experiment {
         }))
     }
 
-    /// What a closed form says of it, where there is one.
+    /// The write amplification by a closed form; `None` if there is none for this experiment.
     pub fn expected(&self) -> Option<f64> {
         let alpha = self.layout.alpha() / analytic::in_use(self.discards);
         let pages = self.layout.pages_per_block;

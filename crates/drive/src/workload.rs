@@ -89,7 +89,7 @@ impl PageWorkload {
         })
     }
 
-    /// What the host does next to `ftl`.
+    /// The next request of the host to `ftl`.
     #[inline]
     pub fn next(&mut self, ftl: &Ftl) -> PageRequest {
         if self.discards > 0 && self.rng.next_u64() < self.discards && ftl.in_use() > 0 {

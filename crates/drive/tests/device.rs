@@ -1,5 +1,5 @@
-//! A simulated drive as a block device: what is written is read again, time is
-//! what the drive and the processor take, and threads of it are told apart.
+//! A simulated drive as a block device. Written data is read again, time is that of the drive and
+//! the processor, and its threads are told apart.
 
 extern crate cryptmark_drive as drive;
 
@@ -117,7 +117,7 @@ fn time_is_charged_where_it_passes() {
     }
 }
 
-/// Each queue gets its own, and a thread that reads meanwhile takes nobody's.
+/// Each queue gets its own completions, and a thread that reads meanwhile takes none of them.
 #[test]
 fn queues_of_a_device_are_told_apart() {
     let device = device("mlc-128g", RamDevice::new(SIZE), None);
@@ -209,7 +209,7 @@ fn the_same_seed_takes_the_same_time() {
     assert_ne!(ssd(random), ssd(other));
 }
 
-/// How far it is filled is told, and whoever hears it may end it.
+/// The progress of filling is reported, and the listener may end it.
 #[test]
 fn filling_a_large_drive_is_told() {
     let preset = Preset::named("tlc-1t").unwrap();

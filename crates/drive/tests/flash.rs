@@ -23,7 +23,7 @@ struct Content {
     chip: Chip,
     stamps: Stamps,
     pages: Vec<Option<u64>>,
-    /// What the host has in its hands for the next program of a map.
+    /// The number that the host writes with the next program of a map.
     next: u64,
     /// The copy of a block that `mtdblock` has in memory.
     copy: Option<Vec<Option<u64>>>,
@@ -166,8 +166,8 @@ proptest! {
         check(&map, &chip, &model);
     }
 
-    /// What was written back stands, but for the block that is being written
-    /// when the power goes.
+    /// Data that was written back stays, except for the block that is being written when the power
+    /// goes.
     #[test]
     fn mtdblock_loses_a_block_at_most(writes in writes(), power in 1_usize..4000) {
         let mut chip = Content::new(power, true);
@@ -201,7 +201,7 @@ proptest! {
     }
 }
 
-/// What mtdblock is known for: a cut behind the erase takes old data.
+/// A known weakness of mtdblock: a power cut after the erase loses old data.
 #[test]
 fn mtdblock_can_lose_what_was_flushed() {
     let mut chip = Content::new(usize::MAX, true);
@@ -293,7 +293,7 @@ fn mtdblocks_writes_take_a_block() {
         ..demands
     };
     about(seconds("mtd-nor-16m", in_nor(whole)), nor);
-    // What goes into the copy in memory costs the request.
+    // A write into the copy in memory costs the time of the request.
     let again = ClosedLoop {
         extent: 128 << 10,
         ..LOOP

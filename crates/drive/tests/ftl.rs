@@ -17,7 +17,7 @@ const LAYOUT: Layout = Layout {
 struct Chips {
     stamps: Stamps,
     content: Vec<Option<u64>>,
-    /// What the host has in its hands for the next program.
+    /// The number that the host writes with the next program.
     next: u64,
     /// Changes that still happen.
     power: usize,

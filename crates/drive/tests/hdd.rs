@@ -141,8 +141,8 @@ fn the_cipher_matters_to_streams() {
     assert!(stream < 0.75, "{stream}");
 }
 
-/// What is written is on the medium, and nothing on it can be discarded: the
-/// arm stays where it is, and a stream goes on behind.
+/// Written data is on the medium, and nothing on it can be discarded. So the arm stays where it is,
+/// and a stream goes on afterwards.
 #[test]
 fn flushes_and_discards_move_nothing() {
     let mut disk = Hdd::new(preset()).unwrap();

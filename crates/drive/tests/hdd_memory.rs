@@ -1,5 +1,5 @@
-//! What a disk's memory and flash do: reading ahead, writing back, flushing,
-//! learning; and what a file in pieces, and a driver that encrypts, cost.
+//! The effects of a disk's memory and flash: reading ahead, writing back, flushing, learning. Also
+//! the costs of a file in pieces and of a driver that encrypts.
 
 extern crate cryptmark_drive as drive;
 
@@ -61,7 +61,7 @@ fn a_pause_is_read_ahead_in() {
         let takes = asked.takes(OperationKind::Read, next * MIB, MIB);
         assert!((takes - transfer).abs() < 0.01, "{takes} {transfer}");
     }
-    // What comes then comes from the medium, without a seek.
+    // The following data comes from the medium, without a seek.
     let takes = asked.takes(OperationKind::Read, 3 * MIB, 4 * MIB);
     assert!((40.0..72.0).contains(&takes), "{takes}");
     // The memory has forgotten what lies far behind.
@@ -84,14 +84,14 @@ fn writes_are_done_in_memory_until_it_is_full() {
         .map(|n| asked.takes(OperationKind::Write, places(n), 4_096))
         .sum();
     assert!(more / 400.0 > 1.0, "{more}");
-    // What waits is read from where it waits.
+    // Waiting data is read from the memory.
     let takes = asked.takes(OperationKind::Read, places(fit + 399), 4_096);
     assert!(takes < 0.2, "{takes}");
     // A flush waits for all of them.
     let flush = asked.takes(OperationKind::Flush, 0, 0);
     assert!(flush > 0.8 * fit as f64, "{flush}");
     assert!(asked.takes(OperationKind::Flush, 0, 0) < 0.2);
-    // Time that nobody needs is used for it.
+    // Idle time is used for it.
     asked.takes(OperationKind::Write, places(0), 4_096);
     asked.now += 100_000_000;
     assert!(asked.takes(OperationKind::Flush, 0, 0) < 0.2);
@@ -199,7 +199,7 @@ fn flash_learns_what_is_read_twice() {
     read(6);
     read(5);
     assert!(is_quick(read(6)) && is_quick(read(5)) && !is_quick(read(0)));
-    // What is written since is not what the flash has.
+    // The flash does not have data that was written later.
     asked.takes(OperationKind::Write, far(6), 4_096);
     assert!(asked.takes(OperationKind::Read, far(6), 4_096) > 1.0);
 }

@@ -41,7 +41,7 @@ fn discards_and_spare_room_pay() {
     let blocked = of(Setup::Blocked);
     let filled = of(Setup::Filled);
     let spared = of(Setup::Unpartitioned { left: 0.2 });
-    // What does not compress is all the same to the flash.
+    // Without compression, plain and encrypted data are the same to the flash.
     assert_eq!(plain.moments, passed.moments);
     assert!(passed.write_amplification < spared.write_amplification);
     assert!(spared.write_amplification < filled.write_amplification);

@@ -73,8 +73,8 @@ fn as_others_write_them() {
     ];
     assert_eq!(read(blkparse).unwrap(), expected);
 
-    // Who traces what reaches the drive (blktrace -a issue) has no other event; who traces all
-    // has each request twice.
+    // A trace of the requests that reach the drive (blktrace -a issue) has no other event. A trace
+    // of all events has each request twice.
     let issued = "  8,0    3        1     0.000000000   697  D  WS 223490 + 8 [kworker]\n  \
                     8,0    3        2     0.000001829   697  C  WS 223490 + 8 [0]\n  \
                     8,0    3        3     0.000101829   697  D   R 8 + 8 [cat]\n";
@@ -178,7 +178,7 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// What is written is read again, where the format can say it.
+    /// Written entries are read again, if the format can express them.
     #[test]
     fn there_and_back(entries in entries()) {
         for word in ["fio", "disksim", "mqsim", "msr", "blkparse"] {

@@ -1,9 +1,8 @@
 //! The table of trials as Arrow has it.
 //!
-//! Columns have the names that `cryptmark report -o FILE.csv` gives them. Whole numbers are
-//! signed and of 64 bits, because Spark and Trino have no others; what nobody measured is
-//! null. The day of the run and its plan are no columns of a file but parts of its
-//! path ([`crate::export`]).
+//! Columns have the names that `cryptmark report -o FILE.csv` gives them. Whole numbers are signed
+//! 64-bit integers, because Spark and Trino have no others. Unmeasured values are null. The day of
+//! the run and its plan are not columns of a file but parts of its path ([`crate::export`]).
 
 use ::report::columns::{self as table, COLUMNS, Column, Row, Value};
 use arrow_array::builder::{Float64Builder, ListBuilder, StringBuilder};
@@ -88,7 +87,7 @@ fn array(column: &Column, rows: &[Row<'_>]) -> ArrayRef {
     }
 }
 
-/// What a list is made of, by the name that Parquet's specification gives it.
+/// The element field of a list, by the name that Parquet's specification gives it.
 fn element(data_type: DataType) -> Arc<Field> {
     Arc::new(Field::new("element", data_type, true))
 }

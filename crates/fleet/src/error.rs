@@ -1,4 +1,4 @@
-//! What can go wrong with places for trials, and what the user can do about it.
+//! The errors of places for trials, and their remedies.
 
 use object_store::Error as Refusal;
 use parquet::errors::ParquetError;
@@ -20,7 +20,7 @@ pub enum FleetError {
     Setting {
         /// The place.
         place: String,
-        /// What is missing or wrong.
+        /// The missing or wrong setting.
         source: Refusal,
     },
     /// A folder cannot be made or is none.
@@ -36,7 +36,7 @@ pub enum FleetError {
     Credentials {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// There is no such bucket, container or folder.
@@ -44,7 +44,7 @@ pub enum FleetError {
     Absent {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// It cannot be reached, is full, or failed.
@@ -52,7 +52,7 @@ pub enum FleetError {
     Failed {
         /// The place.
         place: String,
-        /// What it said.
+        /// The error of the place.
         source: Refusal,
     },
     /// A run cannot be written as Parquet.
@@ -66,7 +66,7 @@ pub enum FleetError {
     /// The runtime that object stores need could not start.
     #[error("cannot start the runtime for network access")]
     Runtime {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// No trial is there.
@@ -108,7 +108,7 @@ pub enum FleetError {
 }
 
 impl FleetError {
-    /// What `place` says to whoever wants something of it.
+    /// The error for a refusal by `place`.
     pub(crate) fn of(place: &str, source: Refusal) -> Self {
         let place = place.to_owned();
         // Stores say 400 for what has expired, and name it only in their words.
@@ -134,7 +134,7 @@ impl FleetError {
         }
     }
 
-    /// What the user can do about it: one line.
+    /// The remedy, as one line.
     pub fn remedy(&self) -> String {
         match self {
             Self::NoPlace { .. } => {

@@ -70,7 +70,7 @@ impl Export {
     /// Writes runs, each as an object; one without trials is none.
     ///
     /// # Errors
-    /// What the place says. Objects that it took before are whole, and stay.
+    /// The error of the place. Objects that it accepted before are whole, and stay.
     pub fn write(&self, runs: &[Run]) -> Result<Written, FleetError> {
         let place = &self.storage.place;
         let mut written = Written::default();
@@ -106,7 +106,7 @@ impl Export {
     /// were.
     ///
     /// # Errors
-    /// What the place says.
+    /// The error of the place.
     pub fn remove(&self, runs: &[String]) -> Result<u64, FleetError> {
         // Days and plans of runs that are gone are not known any more.
         let names: BTreeSet<String> = runs.iter().map(|run| file(run)).collect();
@@ -166,8 +166,8 @@ fn file(run: &str) -> String {
     format!("{}.parquet", escaped(run))
 }
 
-/// Letters, digits, `-`, `_` and `.` as they are, other signs of ASCII as `%` and two
-/// digits, as Hive writes those that it escapes and all its readers undo.
+/// Letters, digits, `-`, `_` and `.` stay as they are. Other ASCII characters become `%` and two
+/// digits, as Hive writes those that it escapes; all its readers undo that.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for sign in text.chars() {

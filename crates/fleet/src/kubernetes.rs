@@ -12,10 +12,10 @@ const EXPERIMENT: &str = "/experiment";
 const DATA: &str = "/data";
 const SPOOL: &str = "/spool";
 
-/// A user that is nobody on the host.
+/// A user ID that belongs to no user of the host.
 const USER: u32 = 65532;
 
-/// How often a shard is begun again that failed.
+/// The number of times that a failed shard is started again.
 const RETRIES: u32 = 5;
 
 /// A key, a value and an effect: `key`, `key=value`, `key=value:NoSchedule`.
@@ -52,7 +52,7 @@ impl std::str::FromStr for Toleration {
     }
 }
 
-/// What a cluster wants to be told of the pods.
+/// The settings of the pods that depend on the cluster.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// The image that has the program.
@@ -125,7 +125,7 @@ impl Job {
                 "backoffLimitPerIndex": RETRIES,
                 "maxFailedIndexes": shards,
                 "podFailurePolicy": { "rules": [
-                    // A node that is drained or lost is no fault of the shard.
+                    // A drained or lost node is not the shard's fault.
                     { "action": "Ignore", "onPodConditions": [
                         { "type": "DisruptionTarget", "status": "True" } ] },
                     // 2: bad input, which another try would find again; 4: it would spoil data.
@@ -203,7 +203,7 @@ impl Job {
                         "metadata.annotations['batch.kubernetes.io/job-completion-index']" } } },
                     { "name": "CRYPTMARK_STORE", "valueFrom": { "secretKeyRef": {
                         "name": self.secret, "key": "url" } } },
-                    // What a store that is away cannot take waits below it.
+                    // Results wait below this directory while the store is unreachable.
                     { "name": "XDG_DATA_HOME", "value": SPOOL },
                 ],
                 // As much as is asked for, and no more: neighbours would be in the figures.

@@ -20,18 +20,18 @@ const END: &str = "END-OF-EXPERIMENT";
 pub struct Unfit {
     /// The option.
     pub option: &'static str,
-    /// What was given.
+    /// The given value.
     pub value: String,
 }
 
 impl Unfit {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         "Omit blanks, quotes and control characters."
     }
 }
 
-/// What a site wants to be told of a job.
+/// The settings of the job that depend on the site.
 #[derive(Clone, Debug, Default)]
 pub struct Array {
     /// Partition.
@@ -44,7 +44,7 @@ pub struct Array {
     pub cores: u32,
     /// Tasks at the same time, at most.
     pub at_once: Option<u32>,
-    /// What to measure on every host: a directory, a file or a block device.
+    /// The target to measure on every host: a directory, a file or a block device.
     pub at: Option<String>,
     /// The program, by name or path.
     pub program: String,
@@ -73,7 +73,7 @@ impl Array {
             format!("--output={name}-%a.log"),
         ];
         if !experiment.is_simulated() {
-            // Who measures storage is alone with it.
+            // A task that measures storage must be alone on its node.
             options.push("--exclusive".to_owned());
         }
         for (option, value) in [

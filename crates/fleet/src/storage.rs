@@ -68,7 +68,7 @@ impl Storage {
         };
         let url = Url::parse(place).map_err(|_| nowhere())?;
         let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(|_| nowhere())?;
-        // Who waits wants to know within half a minute that nobody is there.
+        // A user should learn within half a minute that the store does not answer.
         let retry = RetryConfig {
             max_retries: 4,
             retry_timeout: Duration::from_secs(20),

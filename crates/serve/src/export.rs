@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// What clients may do.
+/// The operations that clients may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
     /// Only read.
@@ -28,20 +28,20 @@ pub enum Zeros {
     Punched,
 }
 
-/// Tells what is stored in a range: extents in order, without gaps.
+/// Reports the extents of a range, in order and without gaps.
 type Allocation = dyn Fn(ByteRange) -> Result<Vec<Extent>, BlockError> + Send + Sync;
 
-/// Hears of what the device could not do.
+/// Called once for each kind of failure of the device.
 type Listener = dyn Fn(&BlockError) + Send + Sync;
 
 /// Writes and flushes of an export that have failed.
 #[derive(Clone, Debug)]
 pub struct Failures {
-    /// How many.
+    /// The number of failures.
     pub count: u64,
-    /// What the last one was, with its cause.
+    /// The message of the last failure, with its cause.
     pub last: String,
-    /// What the user can do about that.
+    /// The remedy for that failure.
     pub remedy: &'static str,
 }
 
@@ -59,7 +59,8 @@ pub struct Export {
     failures: Mutex<Option<Failures>>,
     allocation: Option<Box<Allocation>>,
     listener: Option<Box<Listener>>,
-    /// What the listener heard of, so that it hears it once.
+    /// The kinds of failure that the listener has heard of, so that it hears of each one once. A
+    /// kind is the operation, or the number of operations if there is none, and the error number.
     told: Mutex<BTreeSet<(usize, i32)>>,
     begun: Instant,
     /// Milliseconds since `begun`, at the last request.
@@ -117,7 +118,7 @@ impl Export {
         self.geometry.size
     }
 
-    /// What clients may do.
+    /// The operations that clients may use.
     pub fn access(&self) -> Access {
         self.access
     }
@@ -135,8 +136,8 @@ impl Export {
     /// Returns when everything written before, by any client, is durable.
     ///
     /// # Errors
-    /// [`BlockError::Lost`] once a flush has failed, whoever has asked for that one,
-    /// unless the device [keeps what it has lost](Self::keeping_lost_writes).
+    /// [`BlockError::Lost`] once a flush of any client has failed, unless the device [keeps what it
+    /// has lost](Self::keeping_lost_writes).
     pub fn flush(&self) -> Result<(), BlockError> {
         self.flushes.run(self.keeps_lost_writes, || {
             self.count(self.note(self.device.flush()))
@@ -157,7 +158,7 @@ impl Export {
             .saturating_sub(Duration::from_millis(used))
     }
 
-    /// What is stored in `range`: all of it, where nobody knows better.
+    /// The stored extents of `range`: all of it if the device does not report its allocation.
     pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         self.check(range.offset, range.length)?;
         match &self.allocation {
@@ -248,7 +249,7 @@ pub struct Lane<'a> {
 }
 
 impl<'a> Lane<'a> {
-    /// What it leads to.
+    /// The export that it leads to.
     pub fn export(&self) -> &'a Export {
         self.export
     }

@@ -26,12 +26,12 @@ struct State {
 }
 
 impl Flushes {
-    /// Returns when all that was written before is durable, by `flush` or by somebody
-    /// else's. A failure is forgotten if the device `keeps` what it has not made
-    /// durable, and writes it again.
+    /// Returns once all earlier writes are durable, by `flush` or by another thread's flush. A
+    /// failure is forgotten if the device `keeps` the writes that it has not made durable, and
+    /// writes them again.
     ///
     /// # Errors
-    /// [`BlockError::Lost`], or that of a device that keeps what it has lost.
+    /// [`BlockError::Lost`], or that of a device that keeps its lost writes.
     pub fn run(
         &self,
         keeps: bool,
@@ -68,8 +68,8 @@ mod tests {
 
     const CLIENTS: u64 = 8;
 
-    /// What becomes of flushes that were asked for while nobody could flush, and how
-    /// often the device was asked.
+    /// The outcomes of flushes that were asked for while no thread could flush, and the number of
+    /// flushes of the device.
     fn waiting(outcome: fn() -> Result<(), BlockError>) -> (Vec<Result<(), BlockError>>, u64) {
         let flushes = Flushes::default();
         let done = AtomicU64::new(0);

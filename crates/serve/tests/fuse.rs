@@ -233,7 +233,7 @@ fn failures_below_are_the_client_s_and_heard_of_once() {
         assert_eq!(error(file.read_exact_at(&mut data, MIB)), Some(5));
         assert_eq!(error(file.write_all_at(&data, MIB)), Some(28));
     }
-    // Whoever else writes hears of it, too, and later.
+    // Other writers hear of it, too, and later.
     let other = mounted.open(false);
     for file in [&file, &other, &file] {
         assert_eq!(error(file.sync_all()), Some(5));
@@ -348,8 +348,8 @@ fn what_is_open_stays_mounted() {
     assert!(matches!(refused, Err(FuseError::Unmount { .. })));
 }
 
-/// What pjdfstest asks of names and attributes, as far as it can be asked where
-/// there is one file that stays as it is.
+/// The checks of pjdfstest for names and attributes, as far as they apply to one file that stays as
+/// it is.
 #[test]
 fn nothing_is_made_renamed_or_taken_away() {
     use rustix::fs::{self, AtFlags, CWD, Gid, Mode, RenameFlags, Timestamps, Uid};

@@ -1,7 +1,7 @@
-//! What tests of the program share: a directory of their own, programs run in it, and how those
-//! must end.
+//! Helpers that the tests of the program share: a directory of their own, programs run in it, and
+//! checks of how those ended.
 //!
-//! Only tests depend on it, and it depends on no other crate of the house.
+//! Only tests depend on it, and it depends on no other crate of this workspace.
 
 mod arguments;
 mod expect;

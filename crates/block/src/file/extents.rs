@@ -10,11 +10,11 @@ use rustix::io::Errno;
 const MOST: usize = 4096;
 
 impl Shared {
-    /// What is stored in `range`, which lies on the device, in order and without
-    /// gaps.
+    /// The stored extents and holes of `range`, in order and without gaps. `range` must lie on the
+    /// device.
     ///
-    /// Holes begin and end with blocks of the device, or with the range. Where there are very many extents,
-    /// what is behind the first few thousand counts as stored.
+    /// Holes begin and end at block boundaries of the device, or with the range. After the first
+    /// few thousand extents, the rest of the range counts as stored.
     pub(super) fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
         let end = range.offset + range.length;
         let failed = |errno: Errno| BlockError::Io {
@@ -47,7 +47,7 @@ impl Shared {
                 Err(Errno::NXIO) => end,
                 answer => self.up(answer.map_err(failed)?).min(end),
             };
-            // Somebody may punch, or cut the file, while we look.
+            // Another program may punch a hole or cut the file meanwhile.
             if next <= stored {
                 at = stored;
                 break;
@@ -135,7 +135,7 @@ mod tests {
                 holes(&device, 0, SIZE),
                 [(0, 65_536), (131_072, 131_072), (393_216, SIZE - 393_216)]
             );
-            // What begins or ends in the middle of an extent.
+            // Ranges that begin or end in the middle of an extent.
             assert_eq!(holes(&device, 4096, 65_536), [(4096, 61_440)]);
             assert_eq!(holes(&device, 65_536, 65_536), []);
             assert_eq!(holes(&device, 135_168, 4096), [(135_168, 4096)]);

@@ -89,7 +89,7 @@ fn kind(metadata: &Metadata, path: &Path) -> Result<PathKind, BlockError> {
     })
 }
 
-/// What direct requests must be multiples of.
+/// The alignments of direct requests: in memory and in the file, bytes.
 #[derive(Clone, Copy)]
 struct Direct {
     memory_alignment: usize,

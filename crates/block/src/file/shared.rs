@@ -1,4 +1,4 @@
-//! What the device and the threads of its queues share: positioned transfers.
+//! The state that the device and the threads of its queues share: positioned transfers.
 
 use super::{PathKind, system};
 use crate::positioned::{read_exact_at, write_all_at};
@@ -182,14 +182,14 @@ impl Shared {
         Ok(())
     }
 
-    /// Nobody tells.
+    /// All of `range` as stored: this system reports no holes.
     #[cfg(not(target_os = "linux"))]
     pub(super) fn extents(&self, range: ByteRange) -> Result<Vec<crate::Extent>, BlockError> {
         Ok(vec![crate::Extent { range, hole: false }])
     }
 }
 
-/// What the ring asks.
+/// The interface for the ring.
 #[cfg(target_os = "linux")]
 impl Shared {
     /// The check that a queued request passes before anyone touches it.

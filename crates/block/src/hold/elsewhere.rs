@@ -1,4 +1,5 @@
-//! Systems where nobody is kept out: who else has a file open, is not asked there.
+//! Systems on which files are opened without a lock. Other users of a file are neither looked for
+//! nor kept out.
 
 use super::{Hold, User, unopened};
 use crate::{BlockError, PathKind};

@@ -17,10 +17,10 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether something is free.
+/// The pause between two attempts to hold a file.
 pub(super) const PAUSE: Duration = Duration::from_millis(20);
 
-/// How long those wait that meet a brief hold.
+/// The longest wait for a brief hold to end.
 const BRIEF: Duration = Duration::from_secs(30);
 
 /// How long the kernel may take to close what a program had open that has just
@@ -33,7 +33,7 @@ const FOREIGN: Duration = Duration::from_secs(2);
 /// Major and minor number of a block device.
 pub(crate) type Number = (u32, u32);
 
-/// What a path leads to, whatever path it is.
+/// The object that a path leads to, the same for every path that leads to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Identity {
     /// A file.
@@ -54,10 +54,10 @@ impl Identity {
     }
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt to open and hold a file.
 enum Attempt {
     Held(File),
-    /// Somebody else has it, for whom one waits this long.
+    /// Another program holds it. The caller waits for it up to this long.
     Refused(Users, Duration),
     /// The path leads to something else by now.
     Moved,
@@ -125,7 +125,7 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
     };
     match lock::set(&file, against, time) {
         Ok(true) => {}
-        // Somebody was faster.
+        // Another program was faster.
         Ok(false) => return Ok(Attempt::Moved),
         Err(error) if is_unsupported(&error) => {}
         Err(error) => return Err(refused(error)),
@@ -157,7 +157,7 @@ fn is_unsupported(error: &io::Error) -> bool {
         .any(|&errno| error.raw_os_error() == Some(errno))
 }
 
-/// Who has opened a block device exclusively.
+/// The refusal for a block device that another program has opened exclusively, with its users.
 fn busy(path: &Path) -> Result<Attempt, BlockError> {
     let refused = |source| unopened(path, source);
     let file = File::open(path).map_err(refused)?;
@@ -173,7 +173,7 @@ fn busy(path: &Path) -> Result<Attempt, BlockError> {
 
 /// The refusal, if another description has a lock that conflicts.
 fn locked(file: &File, identity: Identity, against: Against) -> Option<Attempt> {
-    // Where there are no locks, nobody has one.
+    // A file system without locks has no conflicting one.
     let time = lock::conflict(file, against).ok().flatten()?;
     let conflicts = |opened: Opened| match against {
         Against::Anybody => opened.alone || opened.shared,
@@ -203,7 +203,7 @@ fn locked_by_flock(file: &File, identity: Identity) -> Option<Attempt> {
             }
             Some(Attempt::Refused(Users(users), FOREIGN))
         }
-        // Where there is no such lock, nobody has it.
+        // Without support for such locks, no program has one.
         Err(_) => None,
         Ok(()) => {
             // It goes at the latest when the file is closed.

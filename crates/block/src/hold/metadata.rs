@@ -61,7 +61,7 @@ impl Drop for MetadataLock {
         if let Some(path) = &self.resource
             && is_at(&self.file, path)
         {
-            // Whoever waits for it sees that it is gone, and makes another.
+            // A program that waits for the lock sees that the file is gone, and makes another.
             let _ = std::fs::remove_file(path);
         }
         // Closing unlocks a resource, whatever this says.
@@ -80,7 +80,7 @@ pub fn lock_resource(name: &str) -> Result<MetadataLock, BlockError> {
     resource(&name, &Path::new(FOLDER).join(&name), Duration::ZERO)
 }
 
-/// Who has locked that name: nobody if it is free, or if this user may not know.
+/// The programs that have locked that name; `None` if it is free, or if this user may not know.
 pub fn resource_users(name: &str) -> Option<Users> {
     let at = Path::new(FOLDER).join(format!("LN_{name}"));
     let file = Arc::new(File::open(at).ok()?);
@@ -102,7 +102,7 @@ fn resource(name: &str, path: &Path, patience: Duration) -> Result<MetadataLock,
         if !locked(&file, left).map_err(failed)? {
             return Err(in_use(path, &file));
         }
-        // Who had it before may have removed it.
+        // The previous holder may have removed the file.
         if is_at(&file, &at) {
             return Ok(MetadataLock {
                 file,

@@ -1,11 +1,11 @@
-//! Who has a file or device open: /proc/PID/fd, and what fdinfo says of locks.
+//! The processes that have a file or device open: /proc/PID/fd, and the locks that fdinfo lists.
 
 use super::{Identity, User};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
 use std::fs;
 use std::path::Path;
 
-/// What a process does with something that it has open.
+/// A process's access to, and locks on, a file or device that it has open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Opened {
     /// It may write.

@@ -41,7 +41,7 @@ impl<D: BlockDevice> Count<D> {
         }
     }
 
-    /// What was done of one kind so far.
+    /// The operations of one kind so far.
     pub fn of(&self, kind: OperationKind) -> Counted {
         let counters = &self.counters[kind as usize];
         Counted {

@@ -8,17 +8,17 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The end of a delay is awaited awake: a sleeper wakes up late by the kernel's
-/// 50 µs of timer slack and the time to get the processor back (with 60 µs
-/// here, delays were 15 to 30 µs too long).
+/// The thread spins for the end of a delay. A sleeping thread would wake up late, by the kernel's
+/// 50 µs of timer slack and the time to get the processor back. With 60 µs here, delays were 15 to
+/// 30 µs too long.
 const AWAKE: Duration = Duration::from_micros(150);
 
 /// Adds a fixed time to each read and each write of another device.
 ///
-/// Delays of queued requests overlap, as on a device that works on many at
-/// once: each begins when the queue sees the completion of the device below,
-/// at the earliest in `submit`, else in `reap`. Waiting costs the processor: a
-/// queue with requests below polls them. Flush and discard are not delayed.
+/// Delays of queued requests overlap, as on a device that works on many at once. Each delay begins
+/// when the queue sees the completion of the device below, at the earliest in `submit`, else in
+/// `reap`. Waiting costs the processor: a queue with requests below polls them. Flush and discard
+/// are not delayed.
 #[derive(Debug)]
 pub struct Delay<D> {
     device: D,

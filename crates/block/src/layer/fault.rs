@@ -21,7 +21,7 @@ pub enum Trigger {
     AfterBytes(u64),
 }
 
-/// What happens to a request that is struck.
+/// The effect of a rule on a request that matches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Nothing is done and this error number reported.
@@ -48,9 +48,9 @@ pub enum Effect {
 pub struct Rule {
     /// The operation that it concerns; `None` for all.
     pub operation: Option<OperationKind>,
-    /// When.
+    /// The trigger of the fault.
     pub trigger: Trigger,
-    /// What.
+    /// The effect on the request.
     pub effect: Effect,
 }
 

@@ -1,4 +1,4 @@
-//! [`Protected`]: a device with a range that nobody may write to.
+//! [`Protected`]: a device with a write-protected range.
 
 use crate::{
     BlockDevice, BlockError, ByteRange, Completion, Geometry, OperationKind, Queue, QueueOptions,

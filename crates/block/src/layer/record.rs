@@ -35,11 +35,11 @@ pub struct Record<D> {
     log: Mutex<Log>,
 }
 
-/// What a [`Record`] has seen, by its own clock: every beginning and every end
-/// has a tick of its own, from 1.
+/// The changes that a [`Record`] has seen, by its own clock. Every beginning and every end of a
+/// request has a tick of its own, from 1.
 #[derive(Clone, Debug, Default)]
 pub struct Log {
-    /// What a choice of survivors is made for, bytes.
+    /// The unit in which survivors of a power cut are chosen, bytes.
     block: u64,
     ticks: u64,
     entries: Vec<Entry>,
@@ -65,7 +65,7 @@ enum Change {
 pub struct Cut {
     /// It comes before whatever has this tick.
     pub at: u64,
-    /// What survives.
+    /// The unsettled changes that survive.
     pub survivors: Survivors,
 }
 
@@ -164,9 +164,9 @@ impl Log {
 
     /// `count` power cuts, the same for the same seed.
     ///
-    /// Up to half are spread evenly over the record, with nothing and with all
-    /// of the cache: every such prefix, where `count` is eight times as large as
-    /// the record. The others come at any time, by chance.
+    /// Up to half are spread evenly over the record, with nothing and with all of the cache. If
+    /// `count` is eight times as large as the record, every such prefix is among them. The others
+    /// come at any time, by chance.
     pub fn cuts(&self, count: usize, seed: u64) -> Vec<Cut> {
         let moments: Vec<u64> = self
             .entries
@@ -204,11 +204,11 @@ impl Log {
         cuts
     }
 
-    /// Changes `image`, what the device held before the first entry, to what it
-    /// may hold after `cut`. What was discarded is zeros.
+    /// Changes `image`, the content of the device before the first entry, to what the device may
+    /// hold after `cut`. Discarded ranges become zeros.
     ///
     /// # Panics
-    /// Where the image is smaller than the device.
+    /// If the image is smaller than the device.
     pub fn play(&self, cut: Cut, image: &mut [u8]) {
         let settled_before = self.settled_before(cut.at);
         let mut chance = match cut.survivors {
@@ -391,7 +391,7 @@ mod tests {
     /// Blocks of the devices here.
     const BLOCKS: usize = 4;
 
-    /// What each block of an image holds.
+    /// The content of each block of an image: its first byte.
     fn played(log: &Log, at: u64, survivors: Survivors) -> Vec<u8> {
         let mut image = vec![0; BLOCKS * 512];
         log.play(Cut { at, survivors }, &mut image);

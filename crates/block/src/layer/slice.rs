@@ -85,8 +85,7 @@ impl Queue for SliceQueue<'_> {
         };
         match checked {
             Ok(_) => {
-                // Wraps only for a flush, whose offset nobody reads; `reap`
-                // wraps it back.
+                // Wraps only for a flush, whose offset is never read; `reap` wraps it back.
                 request.offset = request.offset.wrapping_add(self.start);
                 self.below.submit(request);
             }

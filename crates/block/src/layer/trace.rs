@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// One request as it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// What was asked for.
+    /// The operation asked for.
     pub operation: OperationKind,
     /// First byte; 0 for a flush.
     pub offset: u64,

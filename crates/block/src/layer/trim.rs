@@ -11,13 +11,14 @@ use std::str::FromStr;
 /// Zeros that are written at a time in place of a discard.
 const ZEROS: usize = 1 << 20;
 
-/// What to do with discards.
+/// The treatment of discards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TrimPolicy {
     /// Nothing reaches the device; from above it cannot discard.
     #[default]
     Block,
-    /// They reach the device: it knows what is in use, and so does who sees it.
+    /// They reach the device. It then knows which ranges are in use, and so does everyone who sees
+    /// it.
     Pass,
     /// Zeros are written instead. Above an encrypted device they are noise
     /// below, so the device does not learn what is in use.

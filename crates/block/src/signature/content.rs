@@ -1,8 +1,9 @@
-//! What a device holds, by its magic bytes, and whether it holds anything.
+//! The content of a device: the formats found by their magic bytes, and whether it holds anything
+//! at all.
 //!
-//! Offsets and bytes are those of the formats' own documentation (most are in
-//! util-linux's libblkid documentation and the kernel's headers). Short magics
-//! may be wrong about noise; a wrong name still protects.
+//! Offsets and bytes are those of the formats' own documentation (most are in util-linux's libblkid
+//! documentation and the kernel's headers). Random data may match a short magic; a wrong name still
+//! protects the data.
 
 mod identity;
 mod magics;
@@ -31,16 +32,16 @@ const WINDOW: u64 = 1 << 20;
 /// Read before the end: backup headers live there.
 const TAIL: u64 = 2 << 20;
 
-/// What a device or file holds.
+/// The content of a device or file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
-    /// What has a name.
+    /// The recognised formats.
     pub found: Vec<Found>,
     /// Whether anything is there, named or not.
     pub data: Option<Data>,
 }
 
-/// Something with a name.
+/// A recognised format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The name, with its article where it has one.
@@ -54,19 +55,20 @@ pub struct Found {
 }
 
 impl Content {
-    /// As delivered or wiped: all zeros or all ones, as far as it was looked at.
+    /// Whether all bytes that were looked at are zeros, or all are ones, as on a new or wiped
+    /// device.
     pub fn is_blank(&self) -> bool {
         self.found.is_empty() && self.data.is_none()
     }
 
-    /// What `device` holds, by samples all over it.
+    /// The content of `device`, from samples all over it.
     pub(super) fn of_device(device: &dyn BlockDevice) -> Result<Self, BlockError> {
         let size = device.geometry().size;
         let read = |offset, into: &mut [u8]| device.read_at(offset, into);
         Self::sampled(size, read)
     }
 
-    /// What a file or disk of the system holds: of a file, all that it stores.
+    /// The content of a file or disk of the system. For a file, all stored data is read.
     pub(super) fn of_file(file: &File, size: u64, regular: bool) -> io::Result<Self> {
         let read = |offset, into: &mut [u8]| positioned::read_exact_at(file, into, offset);
         if !regular {
@@ -102,7 +104,7 @@ impl Content {
     }
 }
 
-/// What has a name among `size` bytes that `read` gives from any place.
+/// The formats that are recognised among `size` bytes; `read` reads from any offset.
 pub(super) fn names<E>(
     size: u64,
     read: impl Fn(u64, &mut [u8]) -> Result<(), E>,
@@ -130,7 +132,7 @@ fn look<E>(size: u64, read: &impl Fn(u64, &mut [u8]) -> Result<(), E>) -> Result
         let end = end.min(size);
         match ranges.last_mut() {
             _ if start >= end => {}
-            // What touches is one, so that nothing is cut in two.
+            // Adjacent ranges become one, so that nothing is cut in two.
             Some(last) if start <= last.1 && start >= last.0 => last.1 = last.1.max(end),
             _ => ranges.push((start, end)),
         }
@@ -200,7 +202,8 @@ impl fmt::Display for Found {
 }
 
 impl Content {
-    /// What would be lost, where `known` may have better words for what was found.
+    /// A description of the data that would be lost. `known` may name a format better than its
+    /// [`Found`] does.
     pub fn in_words(&self, known: impl Fn(&Found) -> Option<String>) -> String {
         let mut words = String::new();
         for (index, found) in self.found.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Who uses a device: mounts, swap, volumes and loop devices on top of it.
+//! The users of a device: mounts, swap, volumes and loop devices on top of it.
 
 use super::{Mount, Usage};
 use crate::BlockError;
@@ -22,7 +22,7 @@ pub fn mounts() -> Result<Vec<Mount>, BlockError> {
     Ok(mounts.into_iter().map(|(_, mount)| mount).collect())
 }
 
-/// Who uses a file or block device.
+/// The users of a file or block device.
 pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Usage, BlockError> {
     let identity = Identity::of(metadata);
     Ok(Usage {
@@ -40,8 +40,8 @@ pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Usage, BlockError> 
 /// Whether someone has opened the block device exclusively, as mounts and
 /// volume managers do.
 ///
-/// The kernel gives up the rings of a program that just ended, and with them
-/// the devices they hold, a little later: so a device is asked for a while.
+/// The kernel gives up the rings of an ended program, and the devices that they hold, a little
+/// later. So a device is asked for a while.
 fn is_held(path: &Path) -> io::Result<bool> {
     const ATTEMPTS: u32 = 50;
     const PAUSE: Duration = Duration::from_millis(20);
@@ -67,7 +67,7 @@ pub(super) fn is_exclusive(path: &Path) -> io::Result<bool> {
     }
 }
 
-/// What stands on a file or block device: mounts, swap, loop devices, volumes.
+/// The mounts, swap, loop devices and volumes on a file or block device.
 pub(crate) fn standing_on(identity: Identity) -> Result<Usage, BlockError> {
     let sys = Path::new("/sys/dev/block");
     let mut family = Family::default();

@@ -63,8 +63,7 @@ unsafe impl Ioctl for FreeLoop {
     }
 }
 
-/// The number of a loop device that nobody uses; `control` is
-/// `/dev/loop-control`.
+/// The number of an unused loop device; `control` is `/dev/loop-control`.
 pub(crate) fn free_loop(control: &File) -> io::Result<u32> {
     // SAFETY: as said at `FreeLoop`.
     Ok(unsafe { ioctl(control, FreeLoop) }?)
@@ -169,7 +168,7 @@ pub(crate) fn encrypt_loop(
     // SAFETY: as said at `LoopStatus`.
     let set = unsafe { ioctl(device, info) };
     if let Err(error) = set {
-        // Data must not be shown as if nobody had encrypted them.
+        // The device must not show the data without the encryption.
         clear_loop(device)?;
         return Err(error.into());
     }
@@ -187,7 +186,7 @@ pub(crate) fn loop_backing(device: &File) -> io::Result<(u64, u64)> {
     Ok((info[0], info[1]))
 }
 
-/// Takes away what is behind a loop device, now or when nobody has it open.
+/// Detaches the file behind a loop device, now or when its last user closes the device.
 pub(crate) fn clear_loop(device: &File) -> io::Result<()> {
     // SAFETY: the kernel takes no argument.
     unsafe { ioctl(device, NoArg::<LOOP_CLR_FD>::new()) }?;

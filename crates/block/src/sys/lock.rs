@@ -5,21 +5,21 @@ use std::io;
 use std::mem;
 use std::os::fd::AsRawFd;
 
-/// Against whom a lock is.
+/// The locks of others that a lock conflicts with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Against {
-    /// Those that lock against anybody.
+    /// A shared lock, which conflicts with exclusive locks only.
     Writers,
-    /// Every other lock.
+    /// An exclusive lock, which conflicts with every other lock.
     Anybody,
 }
 
-/// How long a lock is kept, which others can see.
+/// The time for which a lock is kept. Other programs can see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Time {
     /// For seconds.
     Brief,
-    /// Nobody knows for how long.
+    /// For an unknown time.
     Open,
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn resume(control: &File, name: &str) -> io::Result<()> {
         .map(drop)
 }
 
-/// Removes a device, as soon as nobody has it open.
+/// Removes a device as soon as its last user closes it.
 pub(crate) fn remove(control: &File, name: &str) -> io::Result<()> {
     Request::new(Command::Remove, name, DEFERRED_REMOVE, 0)?
         .ask(control)

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 const TOO_LARGE: &str = "buffers are smaller than half the address space";
 
-/// What is as large lies on huge pages where the system has them: for a disk it is in few
-/// pieces then, and as many each time. On small pages the same request took 10 to 40 % longer
-/// or not, depending on what memory the one before had left.
+/// Allocations of at least this size, in bytes, lie on huge pages if the system has them. A disk
+/// then gets a request in few pieces, and always in equally many. On small pages the same request
+/// sometimes took 10 to 40 % longer, depending on the memory that the previous allocation had left.
 const HUGE: usize = 2 << 20;
 
 /// Zero-initialised memory on a page boundary: an allocation or a part of one.
@@ -19,7 +19,7 @@ pub(crate) struct Pages {
     /// Aligned; dangling when `length` is 0.
     start: NonNull<u8>,
     length: usize,
-    /// What it is a part of; nothing where `length` is 0.
+    /// The allocation that this is a part of; `None` if `length` is 0.
     whole: Option<Arc<Allocation>>,
 }
 
@@ -138,7 +138,7 @@ impl Allocation {
         };
         #[cfg(target_os = "linux")]
         if alignment == HUGE {
-            // Who has no huge pages has small ones.
+            // A system without huge pages gives small ones.
             // SAFETY: the range is the allocation's, and its bytes stay what they are.
             let _ = unsafe {
                 rustix::mm::madvise(start.as_ptr().cast(), length, Advice::LinuxHugepage)

@@ -33,12 +33,12 @@ pub(crate) fn reopen(file: &File, write: bool, direct: bool) -> io::Result<File>
     Ok(unsafe { File::from_raw_handle(handle) })
 }
 
-/// What a disk reads and writes at once, bytes.
+/// The sector sizes of a disk, bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sectors {
-    /// What requests around the cache must be multiples of.
+    /// Requests around the cache must be multiples of this.
     pub(crate) logical: u32,
-    /// What it does best.
+    /// The request size that suits the disk best.
     pub(crate) physical: u32,
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// What the file system with this directory has room for.
+/// The space of the file system that holds this directory, bytes.
 pub(super) fn space(directory: &Path) -> io::Result<Space> {
     let space = statvfs(directory)?;
     Ok(Space {

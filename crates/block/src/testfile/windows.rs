@@ -9,7 +9,7 @@ use std::path::Path;
 use windows_sys::Win32::Foundation::{GENERIC_READ, GENERIC_WRITE};
 use windows_sys::Win32::Storage::FileSystem::{DELETE, FILE_FLAG_DELETE_ON_CLOSE};
 
-/// What the file system with this directory has room for.
+/// The space of the file system that holds this directory, bytes.
 pub(super) fn space(directory: &Path) -> io::Result<Space> {
     let (available, total) = windows::space(directory)?;
     Ok(Space { available, total })

@@ -14,11 +14,11 @@ use std::thread;
 /// Bytes of a request.
 pub const PIECE: u64 = 256 << 10;
 
-/// Requests of a core that are under way at a time, so that a device that is far
-/// away always has work; an L2 cache has room for them.
+/// Requests of a core that are under way at a time, so that a device with a long latency always has
+/// work. An L2 cache has room for them.
 const DEPTH: u32 = 4;
 
-/// What the cores share.
+/// The state that the cores share.
 pub struct Work<'a> {
     size: u64,
     /// Where the next piece begins.
@@ -40,7 +40,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The piece that nobody has taken yet.
+    /// The next piece that no core has taken yet.
     pub fn next(&self) -> Option<Range<u64>> {
         let start = self.next.fetch_add(PIECE, Ordering::Relaxed);
         (start < self.size).then(|| start..self.size.min(start + PIECE))

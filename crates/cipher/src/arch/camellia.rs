@@ -22,9 +22,9 @@ use crate::block::Block;
 use crate::block::camellia::{P_COLUMNS, is_of_s4};
 use crate::block::planes::NOTHING;
 
-/// What one block goes through. Halves are their bytes in memory, as images but for
-/// those of FL; maps are matrices for GFNI, one for the places of s₁, s₂ and s₃ and one
-/// for those of s₄.
+/// The keys and maps of a block's encryption. Halves are their bytes in memory, as images except
+/// for those of FL. Maps are matrices for GFNI, one for the places of s₁, s₂ and s₃ and one for
+/// those of s₄.
 pub(crate) struct Keys {
     /// From bytes to their images, and back.
     pub(crate) enter: [u64; 2],
@@ -211,7 +211,7 @@ fn encrypt_sectors<const N: usize>(
     }
 }
 
-/// What a function with the features keeps in registers.
+/// The values that a function with these CPU features keeps in registers.
 struct Engine<'a> {
     keys: &'a Keys,
     enter: __m256i,
@@ -244,7 +244,7 @@ impl<'a> Engine<'a> {
         ]
     }
 
-    /// What undoes [`images`](Self::images).
+    /// Inverse of [`images`](Self::images): two blocks from the images of their halves.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,gfni")]
     fn blocks(&self, [left, right]: [__m256i; 2]) -> [Block; 2] {
         let left = mapped(left, self.leave, &IN_PLACE);

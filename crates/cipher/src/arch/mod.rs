@@ -9,12 +9,11 @@
 //! feature, and harmless on any other, because what is called is safe Rust:
 //! it takes values, slices and references.
 //!
-//! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`,
-//! `Avx512Bytes`, `ByGfni`, `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe`
-//! on aarch64 have no bytes and a private field, so only their `detect` makes
-//! them, after asking the CPU and the operating system; `Avx2Planes`, `Avx512Bytes<true>`,
-//! `Narrow` and DES's `Turned` are made of them. A kernel is a method of that value;
-//! whoever can call it holds the proof. Features do not vanish while a program
+//! That the CPU has the feature is proven by a value: `Avx2`, `Avx512`, `Avx512Bytes`, `ByGfni`,
+//! `AesNi`, `Vaes256` and `Vaes512` on x86-64, `Neon` and `AesCe` on aarch64 have no bytes and a
+//! private field, so only their `detect` makes them, after asking the CPU and the operating system;
+//! `Avx2Planes`, `Avx512Bytes<true>`, `Narrow` and DES's `Turned` are made of them. A kernel is a
+//! method of that value, so a caller always holds the proof. Features do not vanish while a program
 //! runs, so a proof may be copied and kept.
 //!
 //! And it loads and stores vectors through pointers, each made in the same

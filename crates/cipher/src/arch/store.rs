@@ -7,10 +7,10 @@ use crate::block::Block;
 
 /// Writes `bytes` by a single store.
 ///
-/// A load of a block that was written by two stores waits until both have
-/// reached the cache, and so for all that came before them: longer than a
-/// sector of 512 bytes takes. What the compiler has in two registers it stores
-/// twice, unless it believes that an instruction needed it in one.
+/// A load of a block that was written by two stores waits until both have reached the cache. So it
+/// also waits for all stores before them, which takes longer than encrypting a sector of 512 bytes.
+/// If the compiler holds the bytes in two registers, it stores them twice, unless it believes that
+/// an instruction needed them in one.
 #[inline]
 pub(crate) fn store_block(bytes: Block, block: &mut Block) {
     let number = u128::from_le_bytes(bytes);

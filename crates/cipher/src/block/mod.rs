@@ -49,9 +49,9 @@ pub(crate) type Block = [u8; 16];
 /// A keyed cipher with blocks of `N` bytes, 16 or 8, over many independent
 /// blocks at once: what every mode works with, whatever does the work.
 ///
-/// How many blocks there are says what to do with them: a kernel with many
-/// lanes takes as long for one block as for all its lanes, so few blocks are
-/// better off one by one. CBC encryption asks for as many as there are sectors.
+/// The number of blocks decides how they are processed. A kernel with many lanes takes as long for
+/// one block as for all its lanes, so few blocks are faster one by one. CBC encryption asks for as
+/// many as there are sectors.
 ///
 /// The modes are written over a cipher of blocks; a kernel that does a mode
 /// faster takes the place of the method.
@@ -110,10 +110,10 @@ pub(crate) trait BlockCipher<const N: usize>: Send + Sync {
 /// A cipher under its key, whatever does the work.
 pub(crate) type Keyed<const N: usize> = Box<dyn BlockCipher<N>>;
 
-/// What makes a cipher of a key of any of its lengths.
+/// A function that makes a cipher from a key of any of its lengths.
 pub(crate) type Keying<const N: usize> = Box<dyn Fn(&[u8]) -> Keyed<N>>;
 
-/// What makes a cipher of either block size.
+/// A function that makes a cipher of either block size.
 pub(crate) enum AnyKeying {
     Wide(Keying<16>),
     Narrow(Keying<8>),

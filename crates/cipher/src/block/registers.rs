@@ -23,7 +23,7 @@ use crate::work::Work;
 /// Most lanes in a register.
 pub(crate) const MOST_LANES: usize = 4;
 
-/// What whoever loads or stores must have.
+/// The panic message for a load or store of fewer bytes than a register has.
 pub(crate) const WHOLE_REGISTER: &str = "a register of bytes";
 
 /// The registers of one width: a proof that the CPU has them.
@@ -160,7 +160,7 @@ const fn polynomial(table: i32) -> i32 {
     by_y ^ (by_y & 0x0f) << 4
 }
 
-/// A register, with the proof that there is one: whoever holds it may compute with it.
+/// A register, with the proof that the CPU has it, so that its holder may compute with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Register<R: Registers> {
     pub(crate) x: R::Vector,

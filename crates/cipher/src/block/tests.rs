@@ -1,5 +1,4 @@
-//! What every block cipher is held to: known answers, its reference, and
-//! other people's code.
+//! The checks of every block cipher: known answers, its reference, and independent implementations.
 
 use std::fs;
 use std::path::Path;

@@ -193,7 +193,7 @@ impl<const N: usize> Products<N> {
         }
     }
 
-    /// What is left of a product whose halves these are.
+    /// The product with these halves, reduced modulo the field's polynomial.
     fn fold(low: u128, high: u128) -> u128 {
         // x¹²⁸ is x⁷ + x² + x + 1, x⁶⁴ is x⁴ + x³ + x + 1, and so once more for what
         // that carries out.

@@ -36,14 +36,13 @@ pub enum Mode {
     Xts,
     /// NIST SP 800-38A, section 6.2: `cbc`.
     Cbc,
-    /// Liskov, Rivest, Wagner 2002 as in the drafts of IEEE 1619, cipher key
-    /// before tweak key, for 16-byte blocks, and as in TrueCrypt 4 for its
-    /// ciphers with 8-byte blocks: `lrw`.
+    /// Liskov, Rivest, Wagner 2002: `lrw`. For 16-byte blocks as in the drafts of IEEE 1619, cipher
+    /// key before tweak key. For 8-byte blocks as in TrueCrypt 4.
     Lrw,
     /// NIST SP 800-38A, section 6.5, the whole IV a big-endian counter: `ctr`.
     ///
-    /// On a disk, whoever sees a sector before and after it is rewritten
-    /// learns the difference of the plaintexts.
+    /// On a disk, an observer who sees a sector before and after it is rewritten learns the
+    /// difference of the plaintexts.
     Ctr,
     /// NIST SP 800-38A, section 6.1: `ecb`.
     ///
@@ -58,7 +57,7 @@ pub enum Mode {
     Hctr2,
 }
 
-/// What encrypts most of a sector in [`Mode::Adiantum`], by the kernel's name.
+/// The stream cipher that encrypts most of a sector in [`Mode::Adiantum`], by the kernel's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StreamCipher {
     /// draft-irtf-cfrg-xchacha-03 with 12 rounds: `xchacha12`.
@@ -137,9 +136,8 @@ const SMALL: usize = 512;
 
 /// A keyed mode whose IVs have `N` bytes, most often a block's.
 ///
-/// `data` are sectors of equal length, at least 512 bytes and at most 4096,
-/// one for each of at most [`most_sectors`](Self::most_sectors) `ivs`. What is
-/// left in `ivs` is of no use.
+/// `data` are sectors of equal length, at least 512 bytes and at most 4096, one for each of at most
+/// [`most_sectors`](Self::most_sectors) `ivs`. The content of `ivs` is unspecified afterwards.
 pub(crate) trait BlockMode<const N: usize>: Send + Sync {
     /// Sectors in a call, from [`GROUP`] to [`MOST_SECTORS`].
     fn most_sectors(&self) -> usize {

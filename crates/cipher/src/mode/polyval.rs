@@ -37,7 +37,7 @@ impl Drop for Powers {
     }
 }
 
-/// Who multiplies, on which CPU.
+/// A CPU that computes POLYVAL.
 pub(crate) trait Polyval: Copy + Send + Sync + 'static {
     /// The hash after `blocks`, from `sum` before them.
     fn update(self, powers: &Powers, sum: u128, blocks: &[Block]) -> u128;

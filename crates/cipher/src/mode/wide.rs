@@ -26,7 +26,7 @@ pub(crate) trait HashEncryptHash: Send + Sync {
     /// The block cipher of the middle blocks.
     fn cipher(&self) -> &dyn BlockCipher<16>;
 
-    /// What a hash of `tweak` and `rest_bytes` more begins with.
+    /// The initial value of a hash of `tweak` and `rest_bytes` further bytes.
     fn header(&self, tweak: &[u8; TWEAK_BYTES], rest_bytes: usize) -> u128;
 
     /// Writes the 16 bytes of every unit plus the hash of the rest to `sums`.

@@ -5,10 +5,9 @@
 //! Cⱼ = E[data key](Pⱼ ⊕ Tⱼ) ⊕ Tⱼ
 //! ```
 //!
-//! A sector is a multiple of 16 bytes, so ciphertext stealing never happens.
-//! The work goes in batches that a cipher with many lanes can fill: the first
-//! tweaks of the group's sectors in one call, then [`BATCH`] blocks a call,
-//! whichever sectors they belong to.
+//! A sector is a multiple of 16 bytes, so ciphertext stealing never happens. The work goes in
+//! batches that fill a cipher with many lanes. The first tweaks of the group's sectors are computed
+//! in one call, then [`BATCH`] blocks a call, whichever sectors they belong to.
 
 use super::{BATCH, BlockMode, add, add_all, blocks, times_x};
 use crate::block::{Block, Keyed, Keying};
@@ -55,11 +54,10 @@ impl BlockMode<16> for Xts {
     }
 }
 
-/// Whole sectors in place by a cipher of blocks, `crypt`; `starts` has the
+/// Encrypts or decrypts whole sectors in place by `crypt`, a cipher of blocks; `starts` has the
 /// first tweak of each.
 ///
-/// XTS is for blocks of 16 bytes, and `N` is another number only where nobody
-/// calls this.
+/// XTS is for blocks of 16 bytes: this is compiled for other `N`, but never called.
 pub(crate) fn run<const N: usize>(
     starts: &[[u8; N]],
     sector_bytes: usize,

@@ -34,7 +34,7 @@ pub fn decrypt_adiantum<C: ReferenceCipher>(
     *right = middle.wrapping_sub(keys.hash(tweak, left)).to_le_bytes();
 }
 
-/// What is derived from the key of 32 bytes.
+/// The keys that are derived from the key of 32 bytes.
 struct Keys<C> {
     rounds: usize,
     stream: [u8; 32],

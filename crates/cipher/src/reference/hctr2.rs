@@ -59,7 +59,7 @@ fn hash<C: ReferenceCipher>(cipher: &C, tweak: &[u8], text: &[u8]) -> [u8; 16] {
 
 /// a·b·x⁻¹²⁸ modulo x¹²⁸ + x¹²⁷ + x¹²⁶ + x¹²¹ + 1.
 fn dot(a: u128, b: u128) -> u128 {
-    /// What is left of the modulus after a division by x.
+    /// The modulus divided by x, without the remainder.
     const OVER_X: u128 = 1 << 127 | 1 << 126 | 1 << 125 | 1 << 120;
     let mut product = 0;
     for bit in 0..128 {

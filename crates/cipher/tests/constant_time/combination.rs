@@ -1,4 +1,4 @@
-//! What is proved one by one: ciphers, mode, kind of IV generator, backend.
+//! The combinations that are proved one by one: ciphers, mode, kind of IV generator, backend.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -45,7 +45,7 @@ impl Combination {
         }
     }
 
-    /// What does the work.
+    /// The backend that does the work.
     pub fn backend(&self) -> Backend {
         self.backend.parse().expect("made from a backend")
     }
@@ -91,7 +91,7 @@ pub fn all() -> Combinations {
     by_row(specs)
 }
 
-/// What these notations stand for.
+/// The combinations that these notations stand for.
 pub fn of(notations: &[&str]) -> Combinations {
     let parsed = |notation: &&str| notation.parse().expect("a specification");
     by_row(notations.iter().map(parsed).collect())

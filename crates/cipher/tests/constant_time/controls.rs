@@ -15,7 +15,7 @@
 
 use cryptmark_cipher::Backend;
 
-/// What a control is given.
+/// The input of a control.
 pub type Secret = [u8; 64];
 
 type Table = [u64; 256];
@@ -128,7 +128,7 @@ fn portable(leak: Option<Leak>, secret: &Secret) -> u64 {
     leaked(leak, word)
 }
 
-/// What needs no vectors, of a word that depends on the secret.
+/// The leaks that need no vectors, for a word that depends on the secret.
 #[inline(always)]
 fn leaked(leak: Option<Leak>, word: u64) -> u64 {
     let bytes = word.to_le_bytes();

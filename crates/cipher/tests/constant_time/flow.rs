@@ -55,7 +55,7 @@ pub fn findings(scope: Scope, filter: &str) -> Result<Findings, Silence> {
     Ok(findings)
 }
 
-/// What valgrind runs: prints what it finds in every combination.
+/// The program that valgrind runs: prints the findings in every combination.
 pub fn watched(scope: Scope, filter: &str) {
     assert!(memcheck::is_watching(), "`flow` is for valgrind to run");
     for control in controls() {

@@ -1,4 +1,4 @@
-//! What every instrument is given: which rows, and which requests of each.
+//! The input of every instrument: the rows, and the requests of each.
 
 use std::collections::BTreeMap;
 
@@ -30,8 +30,8 @@ pub enum Scope {
     Few,
 }
 
-/// What [`Scope::Few`] has: a cipher of every family of kernels, and one whose
-/// key setup loads from tables whatever the backend.
+/// The ciphers of [`Scope::Few`]: one of every family of kernels, and one whose key setup loads
+/// from tables on every backend.
 const FEW: [&str; 6] = [
     "aes-xts-plain64",
     "aes-cbc-essiv:wp256",
@@ -107,8 +107,8 @@ impl Request {
     }
 }
 
-/// What an instrument found, by the name of the row: nothing that depends on a
-/// secret, or something, in its words.
+/// The findings of an instrument, by the name of the row: `None` if nothing depends on a secret,
+/// else a description.
 pub type Findings = BTreeMap<String, Option<String>>;
 
 /// Why an instrument has no answer.
@@ -124,7 +124,7 @@ pub fn print(name: &str, found: Option<&str>) {
     println!("{name}\t{}", found.unwrap_or(CLEAN));
 }
 
-/// What was printed by [`print`].
+/// Parses the lines that [`print`] printed.
 pub fn read(output: &[u8]) -> Findings {
     let line = |line: &str| {
         let (name, found) = line.split_once('\t')?;

@@ -111,7 +111,7 @@ fn no_secret_changes_a_trace() -> Result<(), Failed> {
     agree(Scope::Few, trace::findings(Scope::Few, ""))
 }
 
-/// Whether claims say what was found. What was not run is left out.
+/// Whether claims agree with the findings. Rows that were not run are left out.
 fn agree(scope: Scope, findings: Result<Findings, Silence>) -> Result<(), Failed> {
     let findings = match findings {
         Ok(findings) => findings,

@@ -62,7 +62,7 @@ fn request(code: usize, first: usize, second: usize) -> usize {
     answer
 }
 
-/// Valgrind is asked on x86-64 only: nobody watches.
+/// Valgrind is asked on x86-64 only. Elsewhere the answer is that it does not watch.
 #[cfg(not(target_arch = "x86_64"))]
 fn request(_code: usize, _first: usize, _second: usize) -> usize {
     0

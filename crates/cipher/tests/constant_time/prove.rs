@@ -45,7 +45,7 @@ pub fn run(filter: &str, is_timed: bool) -> ExitCode {
         let claim = claims(specs, row.backend());
         let flow = merged(&flows, &traces, &name);
         let (t, of) = match (is_timed, claim, flow) {
-            // Where nobody claims anything and it is known why, time adds nothing.
+            // Without a claim, and with a known reason for it, timing adds nothing.
             (true, false, Flow::Secret(_)) => timed(timing::NOT_TIMED),
             (true, _, _) => timed(timing::examine(specs[0], row.backend(), claim)),
             (false, _, _) => match proofs.get(row) {
@@ -113,8 +113,8 @@ fn answer(findings: Result<Findings, Silence>) -> Option<Findings> {
     None
 }
 
-/// What valgrind says, and else the trace: valgrind knows of secrets that were
-/// not tried.
+/// The finding of valgrind, or else that of the trace. Valgrind also covers secrets that were not
+/// tried.
 fn merged(flows: &Findings, traces: &Findings, name: &str) -> Flow {
     let said = |findings: &Findings, method| match findings.get(name) {
         Some(None) => Some(Flow::Clean(method)),

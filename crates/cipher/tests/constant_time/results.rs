@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::combination::Combination;
 use crate::timing::LEAK;
 
-/// What looks for branches and addresses that depend on a secret.
+/// The method that looks for branches and addresses that depend on a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     Valgrind,
@@ -25,7 +25,7 @@ impl Method {
     }
 }
 
-/// What was found.
+/// The finding for a combination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// No branch and no address depends on a secret.
@@ -149,7 +149,7 @@ pub fn write(proofs: &Proofs) -> std::io::Result<()> {
     fs::write(file(), text)
 }
 
-/// What each finding bears: a claim of constant time, its absence, both.
+/// Checks that each finding agrees with a claim of constant time, with its absence, or with both.
 pub fn false_claims_are_refuted() {
     let bears = |flow, t| {
         let proof = Proof {

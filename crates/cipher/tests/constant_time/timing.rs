@@ -1,9 +1,8 @@
 //! How long secrets take: dudect's test, fixed against random.
 //!
-//! Each measurement takes a secret of one of two classes, drawn at random: the
-//! same one every time, or a new one. What is done before the clock starts is
-//! the same for both. If the means differ by more than chance can explain,
-//! time depends on the secret.
+//! Each measurement takes a secret of one of two classes, drawn at random: the same one every time,
+//! or a new one. The work before the clock starts is the same for both. If the means differ by more
+//! than chance can explain, time depends on the secret.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -49,9 +48,8 @@ pub const NOT_TIMED: Finding = Finding {
     of: "not timed",
 };
 
-/// Key setup, encryption and decryption by `backend`, for fixed and random
-/// keys and data: the least suspicious of several runs, or the only one where
-/// nobody `claims` that time is constant.
+/// Key setup, encryption and decryption by `backend`, for fixed and random keys and data: the least
+/// suspicious of several runs, or the only one without a claim (`claims`) that time is constant.
 pub fn examine(spec: CipherSpec, backend: Backend, claims: bool) -> Finding {
     let runs = if claims { REPETITIONS } else { 1 };
     least_of(runs, |seed| {
@@ -71,11 +69,11 @@ pub struct Planted {
     /// A look-up in a table for each byte: it is not, as a rule. The table is
     /// in the cache all the time, and so no claim rests on a clock alone.
     pub look_up: Finding,
-    /// What always goes to the end: it must not be blamed.
+    /// Work that always runs to its end: it must not be blamed.
     pub nothing: Finding,
 }
 
-/// Times what is planted.
+/// Times the planted leaks.
 pub fn planted() -> Planted {
     let table: [u8; 256] = black_box(std::array::from_fn(|i| (i * 167 + 13) as u8));
     let sum = |data: &[u8]| data.iter().fold(0, |sum, byte| sum | byte) != 0;

@@ -1,4 +1,4 @@
-//! Where nothing is traced: single steps are taken on Linux, by x86-64.
+//! The stand-in on systems without traces: single steps are taken on Linux, by x86-64.
 
 use crate::instrument::{Findings, Scope, Silence};
 
@@ -7,7 +7,7 @@ pub fn findings(_scope: Scope, _filter: &str) -> Result<Findings, Silence> {
     Err(Silence::Absent("traces are made on Linux, on x86-64"))
 }
 
-/// Nobody starts it.
+/// Never started here.
 pub fn watched(_scope: Scope, _filter: &str, _part: usize, _parts: usize) {}
 
 /// Nothing is looked at.

@@ -30,7 +30,7 @@ impl Input<'_> {
         (0..8).fold(0, |number, _| number << 8 | self.byte() as u64)
     }
 
-    /// What is left, over and over, and never the same twice.
+    /// The rest of the input, repeated with a different offset each time.
     fn bytes(&mut self, len: usize) -> Vec<u8> {
         let rest = self.0;
         (0..len)
@@ -63,7 +63,7 @@ impl Input<'_> {
             }
             iv => notation += &format!("-{iv}"),
         }
-        // What does not fit together is refused; something known does.
+        // Parts that do not fit together are refused; a known specification takes their place.
         let known = self.one_of(CipherSpec::KNOWN);
         notation
             .parse()

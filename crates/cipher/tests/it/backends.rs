@@ -264,7 +264,7 @@ fn a_run_is_its_sectors_one_by_one() {
     }
 }
 
-/// What the fuzzer drives, from bytes that never change.
+/// The fuzzer's test, with fixed pseudo-random inputs.
 #[test]
 fn random_inputs() {
     for seed in 0..400 {

@@ -1,5 +1,4 @@
-//! What the notation, the keys and the forced backends refuse, and in which
-//! words.
+//! The errors of the notation, the keys and the forced backends, and their texts.
 
 use cryptmark_cipher::{
     Algorithm, Backend, CipherError, CipherSpec, Key, SectorLayout, SectorSize,

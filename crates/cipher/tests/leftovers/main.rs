@@ -52,7 +52,7 @@ fn each(mut check: impl FnMut(CipherSpec, Backend)) {
     }
 }
 
-/// What `work` leaves behind under two keys of `spec`, made where it works.
+/// The memory that `work` leaves behind under two keys of `spec`, which are made where it works.
 fn under_two_keys(spec: CipherSpec, work: impl Fn(&Key, &dyn Fn() -> Vec<u8>)) -> [Recording; 2] {
     let mut source = vec![0; spec.default_key_size()];
     keys(source.len()).map(|key| {
@@ -107,7 +107,7 @@ fn setup_leaves_no_key_schedule_on_the_stack() {
     });
 }
 
-/// What is not wiped is found, or else the tests above say nothing.
+/// Unwiped data is found; otherwise the tests above would prove nothing.
 #[test]
 fn what_is_left_is_found() {
     let on_heap = |byte: u8| recorded(|_| drop(vec![byte; 40])).heap;

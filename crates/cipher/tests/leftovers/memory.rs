@@ -2,14 +2,12 @@
 //!
 //! # Safety case
 //!
-//! [`Arena`] is a global allocator. It passes everything on to the system's,
-//! except what a thread asks for that is inside [`recorded`]: that gets the
-//! next bytes of one static array, aligned as asked, from a counter that only
-//! grows, so no two allocations overlap. They are never handed out again before
-//! the next call of [`recorded`] starts from the beginning, and [`Recording`]
-//! borrows nothing from it: it copies. A lock lets one thread in at a time.
-//! What a closure allocates it must free or leak; nothing of it may come out,
-//! which its result type `()` sees to.
+//! [`Arena`] is a global allocator. It passes everything on to the system's, except what a thread
+//! asks for that is inside [`recorded`]: that gets the next bytes of one static array, aligned as
+//! asked, from a counter that only grows, so no two allocations overlap. They are never handed out
+//! again before the next call of [`recorded`] starts from the beginning, and [`Recording`] borrows
+//! nothing from it: it copies. A lock lets one thread in at a time. A closure must free or leak all
+//! memory that it allocates. No memory may leave it, which its result type `()` ensures.
 //!
 //! The stack is cleared and copied by assembly, because to the language there
 //! is nothing below the stack pointer. The compiler keeps nothing there across
@@ -81,7 +79,7 @@ unsafe impl GlobalAlloc for Arena {
     }
 }
 
-/// What a closure left behind.
+/// The memory that a closure left behind.
 pub struct Recording {
     /// All that it ever had on the heap, in the order in which it asked.
     pub heap: Vec<u8>,
@@ -89,9 +87,8 @@ pub struct Recording {
     pub stack: Vec<u8>,
 }
 
-/// Runs `work` on cleared memory; it gets a function that copies the heap as
-/// it is. Whoever runs the same work twice from the same place finds everything
-/// at the same addresses.
+/// Runs `work` on cleared memory; it gets a function that copies the heap as it is. If a caller
+/// runs the same work twice from the same place, everything is at the same addresses.
 #[inline(never)]
 pub fn recorded(work: impl FnOnce(&dyn Fn() -> Vec<u8>)) -> Recording {
     // A failed test spoils nothing for the others.

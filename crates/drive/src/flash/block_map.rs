@@ -1,10 +1,10 @@
 //! [`BlockMap`]: the translation layer of a USB key.
 //!
-//! A logical block lies on a block of the chip. To write a part of it, an erased
-//! block is opened: what stands before the part is copied there, the part
-//! written behind it. What goes on at the end goes on there; anything else first
-//! closes the open block, by copying the rest, and erases the old one. One
-//! block is open at a time, and erased ones take turns.
+//! A logical block lies on a block of the chip. To write a part of it, an erased block is opened:
+//! the data before the part is copied there, and the part is written behind it. A write that
+//! continues at the end of the open block goes on there. Any other write first closes the open
+//! block, by copying the rest, and erases the old one. One block is open at a time, and erased
+//! blocks are used in turn.
 
 use crate::ftl::{Counts, Flash, Layout, Stamps};
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ impl BlockMap {
         self.layout
     }
 
-    /// What has happened so far.
+    /// The counts of pages so far.
     pub fn counts(&self) -> Counts {
         self.counts
     }

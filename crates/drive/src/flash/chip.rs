@@ -3,13 +3,13 @@
 use super::FlashPreset;
 use crate::ftl::Flash;
 
-/// What a chip is asked for, with physical page numbers: what jffs2 sees.
+/// The operations of a chip, with physical page numbers. jffs2 works on this interface.
 pub trait RawFlash: Flash {
     /// A page is read.
     fn read(&mut self, page: u32);
 }
 
-/// Nobody listens.
+/// Ignores reads.
 impl RawFlash for () {
     fn read(&mut self, _: u32) {}
 }
@@ -51,12 +51,12 @@ impl Chip {
         }
     }
 
-    /// What was done so far took no time.
+    /// Sets all times to zero, so that the operations so far took no time.
     pub(super) fn rest(&mut self) {
         (self.now, self.free, self.busy) = (0, 0, 0);
     }
 
-    /// When it is done with all that it was asked for.
+    /// The time when all requested operations are done.
     pub fn free(&self) -> u64 {
         self.free
     }
@@ -103,7 +103,7 @@ impl Flash for Chip {
 }
 
 impl RawFlash for Chip {
-    /// What is in the register is not read from the cells again.
+    /// A page that is already in the register is not read from the cells again.
     fn read(&mut self, page: u32) {
         let cells = match self.register.replace(page) {
             Some(there) if there == page => 0,

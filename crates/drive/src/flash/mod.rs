@@ -7,9 +7,8 @@
 //! erasing a block:  tBERS                    before anything in it is written again
 //! ```
 //!
-//! The chip does one thing at a time. What jffs2 sees is the chip itself,
-//! [`RawFlash`]; a block device is made of it by a [`BlockMap`], as in USB keys,
-//! or by an [`MtdBlock`], as `mtdblock` does it.
+//! The chip does one thing at a time. jffs2 works on the chip itself, [`RawFlash`]. A [`BlockMap`],
+//! as in USB keys, or an [`MtdBlock`], as Linux's `mtdblock`, makes a block device of it.
 
 mod at_work;
 mod block_map;

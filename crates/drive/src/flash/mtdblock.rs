@@ -1,10 +1,9 @@
 //! [`MtdBlock`]: the block device that Linux makes of an MTD device.
 //!
-//! Nothing moves. The kernel writes 512 bytes at a time into a copy of the erase
-//! block in memory, which it first reads; when another block is written, and
-//! for a flush, the block is erased and the copy written to it. So a block is
-//! always read first, even where all of it is written, and a power cut after
-//! the erase takes what has stood there for years. Bad blocks are not known to it.
+//! Nothing moves. The kernel writes 512 bytes at a time into a copy of the erase block in memory,
+//! which it reads first. When another block is written, and for a flush, the block is erased and
+//! the copy written to it. So a block is always read first, even where all of it is written, and a
+//! power cut after the erase takes what has stood there for years. Bad blocks are not known to it.
 
 use super::RawFlash;
 use crate::ftl::Layout;

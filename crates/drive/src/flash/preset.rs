@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Pages of a chip, at most: a byte of memory each, and some more of a block.
 const MOST_PAGES: u64 = 1 << 28;
 
-/// What makes a block device of a chip.
+/// The layer that makes a block device of a chip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlashLayer {
@@ -30,9 +30,9 @@ pub struct FlashPreset {
     pub title: String,
     /// `flash`.
     pub kind: Kind,
-    /// What is over the chip.
+    /// The layer over the chip.
     pub layer: FlashLayer,
-    /// What the host can write.
+    /// The capacity that the host can write.
     pub capacity: ByteSize,
     /// Erase blocks of the chip that are good.
     pub blocks: u32,

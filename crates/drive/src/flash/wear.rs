@@ -28,7 +28,7 @@ enum Layer {
     Mtd(MtdBlock),
 }
 
-/// What came of it, while it was counted.
+/// The counts of a run while it was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worn {
     /// Pages written by the host, in part or whole.
@@ -45,8 +45,8 @@ impl Worn {
         (self.host_pages > 0).then(|| self.flash_pages as f64 / self.host_pages as f64)
     }
 
-    /// What the host writes in the same way until the most worn block has had
-    /// its erases, 10¹² bytes; `None` where nothing was erased.
+    /// The amount that the host can write in the same way until the most worn block has had its
+    /// erases, 10¹² bytes. `None` if nothing was erased.
     pub fn terabytes_written(&self, preset: &FlashPreset) -> Option<f64> {
         let most = self.erases.iter().max().filter(|most| **most > 0)?;
         let times = f64::from(preset.erase_cycles) / f64::from(*most);

@@ -5,7 +5,7 @@ use crate::DriveError;
 /// Pages of a block, at most; the count of valid ones has a mark beside it.
 pub const MOST_PAGES_PER_BLOCK: u32 = 1 << 14;
 
-/// What a log of the translation layer has, and what it must hold.
+/// The size of a log of the translation layer, and the data that it must hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogLayout {
     /// Its erase blocks.

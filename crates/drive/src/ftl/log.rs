@@ -23,7 +23,7 @@ pub(super) struct Log {
     rng: Xoshiro256PlusPlus,
 }
 
-/// What a policy remembers.
+/// The state of a policy.
 #[derive(Clone, Debug)]
 enum Order {
     /// Where the last search ended: blocks that are equal take turns.

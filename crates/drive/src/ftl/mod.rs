@@ -1,10 +1,9 @@
 //! [`Ftl`]: a page-mapped flash translation layer.
 //!
-//! A page cannot be written twice before its block is erased, so every write
-//! goes to the next page of an open block, and the page that it replaces is no
-//! longer valid. When the open block is full, the last erased block is opened,
-//! the valid pages of another one, the victim, are copied into it, and the
-//! victim is erased in its place.
+//! A page cannot be written twice before its block is erased. So every write goes to the next page
+//! of an open block, and the page that it replaces becomes invalid. When the open block is full,
+//! the last erased block is opened. The valid pages of another block, the victim, are copied into
+//! it, and the victim is erased in its place.
 //!
 //! Whether a page is valid is not written down: it is, where the map of its
 //! owner still points to it. That saves an access to far memory on each write.
@@ -26,7 +25,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// No page.
 const NONE: u32 = u32::MAX;
 
-/// Valid pages of a block, and above [`CLOSED`] a mark that it is no victim.
+/// The number of valid pages of a block. Values above [`CLOSED`] mark a block that cannot be a
+/// victim.
 type Flags = u16;
 
 /// The highest count of a block that can be cleaned.
@@ -36,8 +36,8 @@ const OPEN: Flags = 1 << 15;
 /// An erased block.
 const ERASED: Flags = Flags::MAX;
 
-/// What hears of every change to the flash, with physical page numbers; page
-/// `p` lies in block `p ÷ pages_per_block`.
+/// A listener that gets every change to the flash, with physical page numbers. Page `p` lies in
+/// block `p ÷ pages_per_block`.
 pub trait Flash {
     /// A page is written for the host.
     fn program(&mut self, page: u32, logical: u32);
@@ -47,14 +47,14 @@ pub trait Flash {
     fn erase(&mut self, block: u32);
 }
 
-/// Nobody listens.
+/// Ignores all changes.
 impl Flash for () {
     fn program(&mut self, _: u32, _: u32) {}
     fn relocate(&mut self, _: u32, _: u32) {}
     fn erase(&mut self, _: u32) {}
 }
 
-/// What has happened, in pages.
+/// The operations so far, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Written by the host.
@@ -76,7 +76,7 @@ impl Counts {
         (self.host > 0).then(|| self.flash() as f64 / self.host as f64)
     }
 
-    /// What has happened since `before`.
+    /// The operations since `before`.
     pub fn since(&self, before: &Self) -> Self {
         Self {
             host: self.host - before.host,
@@ -211,7 +211,7 @@ impl Ftl {
         self.layout
     }
 
-    /// What has happened so far.
+    /// The operations so far, in pages.
     pub fn counts(&self) -> Counts {
         self.counts
     }

@@ -7,7 +7,7 @@
 use super::{ERASED, Flash, Ftl, Layout, LogLayout, NONE, OPEN, Policy};
 use crate::DriveError;
 
-/// What stands beside the data of each page.
+/// The bytes stored beside the data of each page.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     pages_per_block: u32,
@@ -87,10 +87,9 @@ impl Flash for Stamps {
 }
 
 impl Ftl {
-    /// The layer of a flash that has lost its power at any moment: every page
-    /// that was written is found, and no discard that is on the flash is lost.
-    /// How often blocks were erased is forgotten. A block that was being
-    /// cleaned is cleaned to its end, of which `flash` hears.
+    /// The layer of a flash that has lost its power at any moment. Every page that was written is
+    /// found, and no discard that is on the flash is lost. How often blocks were erased is
+    /// forgotten. A block that was being cleaned is cleaned to its end, of which `flash` hears.
     ///
     /// # Errors
     /// As [`split`](Self::split).

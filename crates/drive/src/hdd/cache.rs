@@ -3,16 +3,16 @@
 
 use super::mechanics::Job;
 
-/// What was read and what is being read ahead, one run of bytes.
+/// The data that was read and that is being read ahead, one run of bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ahead {
     /// Bytes for it.
     room: u64,
     from: u64,
-    /// What was there at `since`.
+    /// The end of the data that was there at `since`.
     end: u64,
     since: u64,
-    /// Bytes a nanosecond that come, until something else is done.
+    /// The rate of reading ahead, bytes per nanosecond, until the disk does something else.
     rate: Option<f64>,
     /// Where reading ahead ends.
     limit: u64,
@@ -97,7 +97,7 @@ pub(super) struct Waiting {
     pub job: Job,
 }
 
-/// What waits to be written to the medium.
+/// The writes that wait for the medium.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Written {
     /// Bytes for it.
@@ -106,7 +106,7 @@ pub(super) struct Written {
     pub waiting: Vec<Waiting>,
     /// Bytes of those.
     bytes: u64,
-    /// What is being written: bytes, and until when they take room.
+    /// The write under way: its bytes, and the time until which they take room.
     leaving: (u64, u64),
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Spot {
     track_bytes: f64,
 }
 
-/// What the arm can be sent out for.
+/// A task for the arm.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Job {
     pub offset: u64,

@@ -9,11 +9,10 @@
 //! over the whole stroke the full seek. Outer tracks hold more than inner ones,
 //! linearly; rates are those that last, with head switches in them.
 //!
-//! Behind a read the head goes on reading, until it is sent elsewhere or half
-//! of the memory is full of it. With write-back, a write is done when it is in
-//! the other half; the disk writes while nobody asks for anything, and when
-//! there is no room, in the order of its queue. What the memory or the flash of
-//! a hybrid disk has is read without the arm.
+//! Behind a read the head goes on reading, until it is sent elsewhere or half of the memory is full
+//! of it. With write-back, a write is done when it is in the other half. The disk writes it out
+//! while it is idle, and when there is no room, in the order of its queue. Data in the memory, or
+//! in the flash of a hybrid disk, is read without the arm.
 
 mod cache;
 mod mechanics;
@@ -46,7 +45,7 @@ pub struct Hdd {
     busy: u64,
 }
 
-/// What the arm does next.
+/// The next task of the arm.
 enum Next {
     /// A request of the host, by its place among those that wait.
     Host(usize),
@@ -135,7 +134,7 @@ impl Hdd {
             OperationKind::Discard => return begun,
         }
         let transfer = (bytes as f64 * 1e3 / self.preset.interface_mb_s) as u64;
-        // What comes from the medium passes the interface while it comes.
+        // Data from the medium passes the interface while it arrives.
         self.interface_free = there.max(begun + transfer);
         self.interface_free
     }
@@ -162,8 +161,7 @@ impl Hdd {
         done
     }
 
-    /// Writes from the memory in the time before `now` in which nobody asked for
-    /// anything.
+    /// Writes from the memory in the time before `now` in which the disk was idle.
     fn use_idle_time(&mut self, now: u64) {
         loop {
             let first = self.written.waiting.iter().map(|write| write.since).min();
@@ -298,7 +296,7 @@ impl Drive for Hdd {
                     return Some((demand, done));
                 }
                 Some(Next::Memory(place)) => self.write_out(now, place),
-                // What waits in the memory is still on its way there.
+                // The waiting writes are still on their way into the memory.
                 None => {
                     let first = self.written.waiting.iter().map(|write| write.since).min();
                     self.free_at = first.unwrap_or(0).max(now + 1);

@@ -42,8 +42,8 @@ impl Learnt {
         (self.preset.read_us * 1e3 + bytes as f64 * 1e3 / self.preset.read_mb_s) as u64
     }
 
-    /// What the disk has read: blocks that were read before come into the flash,
-    /// with what the disk reads around them anyway.
+    /// Learns from a read of the disk. Blocks that were read before come into the flash, with the
+    /// data that the disk reads around them anyway.
     pub fn learn(&mut self, offset: u64, bytes: u64) {
         if bytes > self.preset.longest.as_u64() {
             return;
@@ -56,7 +56,7 @@ impl Learnt {
         }
     }
 
-    /// What is written is not what the flash holds.
+    /// Drops the blocks that a write changes, because the flash no longer holds their current data.
     pub fn written(&mut self, offset: u64, bytes: u64) {
         for block in self.blocks(offset, bytes) {
             self.held.forget(block);

@@ -35,8 +35,8 @@ pub struct HddPreset {
     pub inner_mb_s: f64,
     /// Of a command beside all that moves, milliseconds.
     pub overhead_ms: f64,
-    /// Memory, half of it for what is read ahead and half for what is written;
-    /// with none, a request that goes on behind the last one costs no overhead.
+    /// Memory, half of it for data read ahead and half for writes. Without any, a request that
+    /// continues the last one costs no overhead.
     #[serde(default)]
     pub cache: ByteSize,
     /// Whether a write is done when it is in the memory.

@@ -34,7 +34,7 @@ pub struct SsdDrive {
     held: u64,
 }
 
-/// What the translation layer keeps busy.
+/// The chips and channels that the translation layer keeps busy.
 #[derive(Clone, Debug)]
 struct Chips {
     /// Now, for what the translation layer does.
@@ -156,7 +156,7 @@ impl SsdDrive {
         }
     }
 
-    /// What it has written.
+    /// The translation layer, with all that was written.
     pub fn ftl(&self) -> &Ftl {
         &self.ftl
     }
@@ -174,7 +174,7 @@ impl SsdDrive {
         self.interface_free
     }
 
-    /// What is in the drive's memory passes the interface while the rest comes.
+    /// Serves a read. Data in the drive's memory passes the interface while the rest arrives.
     fn read(&mut self, now: u64, offset: u64, bytes: u64) -> u64 {
         let mut done = now;
         let mut last = None;
@@ -212,8 +212,8 @@ impl SsdDrive {
         }
     }
 
-    /// What is in pages that are not full yet is programmed elsewhere, and with
-    /// its page again.
+    /// Programs the content of pages that are not full yet in another place. It is programmed again
+    /// later, with the rest of its page.
     fn flush(&mut self, now: u64) -> u64 {
         let mut done = now.max(self.chips.programmed);
         for log in 0..self.chips.begun.len() {
@@ -285,7 +285,8 @@ impl Flash for Chips {
         self.moving.push((from, to));
     }
 
-    /// What was in the block is read from all chips at once, then written.
+    /// Reads the valid data of the block from all chips at once, writes it elsewhere, and erases
+    /// the block.
     fn erase(&mut self, block: u32) {
         let moving = std::mem::take(&mut self.moving);
         let mut last = None;

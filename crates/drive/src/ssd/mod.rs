@@ -19,7 +19,7 @@ pub struct Ssd {
     pub title: String,
     /// `ssd`.
     pub kind: Kind,
-    /// What the host can write.
+    /// The capacity that the host can write.
     pub capacity: ByteSize,
     /// Pages beyond those, 0.07 for 7 %.
     pub over_provisioning: f64,
@@ -87,17 +87,17 @@ impl Ssd {
         Layout::new(blocks as u32, self.pages_per_block, self.over_provisioning)
     }
 
-    /// Bytes of which a drive of its kind has blocks enough to spare to be cleaned:
-    /// one that is open, one that is erased and one to clean, on every chip.
+    /// The smallest capacity, bytes, at which a drive of its kind has enough spare blocks for
+    /// cleaning. Every chip needs one open block, one erased block and one to clean.
     pub fn least_capacity(&self) -> ByteSize {
         let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
         let block = self.page.as_u64() as f64 * f64::from(self.pages_per_block);
         ByteSize::b((3.0 * chips * block / self.over_provisioning) as u64)
     }
 
-    /// What it can write forever, 10⁶ bytes a second, while it writes
-    /// `amplification` times what the host does: all chips at work, or all
-    /// channels, or the interface.
+    /// The rate that the drive can write at forever, 10⁶ bytes a second, if it writes
+    /// `amplification` times as much as the host. The limit is all chips, all channels, or the
+    /// interface.
     pub fn write_mb_s(&self, amplification: f64) -> f64 {
         let page = self.page.as_u64() as f64;
         let copied = amplification - 1.0;
@@ -106,7 +106,7 @@ impl Ssd {
         let busy_us = amplification * (self.program_us + erase_us) + copied * self.read_us;
         let chips = f64::from(self.channels) * f64::from(self.chips_per_channel);
         let by_chips = chips * page / busy_us;
-        // What is copied crosses the channel twice.
+        // A copied page crosses the channel twice.
         let by_channels = f64::from(self.channels) * self.channel_mb_s / (1.0 + 2.0 * copied);
         by_chips.min(by_channels).min(self.interface_mb_s)
     }

@@ -19,7 +19,7 @@ pub enum Format {
     MqSim,
     /// Microsoft Research Cambridge: comma-separated, times in 100 ns.
     Msr,
-    /// What `blkparse` prints by default.
+    /// The default output of `blkparse`.
     Blkparse,
 }
 

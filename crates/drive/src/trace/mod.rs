@@ -1,6 +1,6 @@
-//! Traces: what hosts have asked of their drives, read and written line by line.
+//! Traces: the requests of hosts to their drives, read and written line by line.
 //!
-//! Five text formats. What a line says more than [`Entry`] holds is read over.
+//! Five text formats are known. Information in a line that [`Entry`] does not hold is ignored.
 
 mod format;
 mod parse;
@@ -12,10 +12,10 @@ pub use render::Writer;
 use std::io::BufRead;
 use thiserror::Error;
 
-/// A line of a trace, at most; a longer one is no trace.
+/// The longest line of a trace, bytes. A file with a longer line isn't a trace.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// What a host asked for.
+/// The operation that a host asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Bytes from the drive.
@@ -24,7 +24,7 @@ pub enum Action {
     Write,
     /// A range that holds nothing any more.
     Discard,
-    /// That what was written lasts.
+    /// All earlier writes become durable.
     Flush,
 }
 
@@ -33,7 +33,7 @@ pub enum Action {
 pub struct Entry {
     /// Since the first line, nanoseconds.
     pub time: u64,
-    /// What was asked for.
+    /// The operation.
     pub action: Action,
     /// First byte; 0 for a flush.
     pub offset: u64,
@@ -49,7 +49,7 @@ pub enum TraceError {
     Line {
         /// From 1.
         line: u64,
-        /// What is wrong.
+        /// The fault.
         fault: Fault,
     },
     /// The first line is of no format that is known.
@@ -66,7 +66,7 @@ pub enum TraceError {
     Io(#[from] std::io::Error),
 }
 
-/// What can be wrong with a line.
+/// The faults of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Fault {
     /// Too few words.
@@ -74,13 +74,13 @@ pub enum Fault {
     Words {
         /// At least.
         expected: usize,
-        /// What is there.
+        /// The number of words in the line.
         found: usize,
     },
-    /// A word that is no number, or too large a one.
+    /// A word that isn't a number, or is too large a number.
     #[error("the {name} is not a valid number")]
     Number {
-        /// What it should say.
+        /// The meaning of the word, such as `time`.
         name: &'static str,
     },
     /// An action that is not known.
@@ -101,13 +101,13 @@ pub enum Fault {
     /// Longer than 64 KiB, or not text.
     #[error("the line is too long, or not text")]
     NotText,
-    /// What the format cannot say.
+    /// The format has no way to write this request.
     #[error("the format has no such action")]
     Unwritable,
 }
 
 impl TraceError {
-    /// What the user can do about it, one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Line {

@@ -5,7 +5,7 @@ use super::{Action, Entry, Fault, Format};
 /// Sectors of DiskSim, MQSim and blkparse.
 pub(super) const SECTOR: u64 = 512;
 
-/// What is carried from line to line.
+/// The state that is carried from line to line.
 #[derive(Debug, Default)]
 pub(super) struct State {
     /// Time of the first request, as the format counts.
@@ -26,10 +26,10 @@ enum Event {
 }
 
 impl State {
-    /// What a line asks for; `None` where it says something else.
+    /// The request in a line; `None` if the line holds something else.
     ///
-    /// A trace of MQSim whose times were 0 until now becomes one of DiskSim at the first
-    /// decimal point.
+    /// A trace of MQSim whose times were 0 until now becomes one of DiskSim at the first decimal
+    /// point.
     pub(super) fn parse(
         &mut self,
         format: &mut Format,

@@ -38,9 +38,9 @@ impl<W: Write> Writer<W> {
     /// Writes a request.
     ///
     /// # Errors
-    /// [`Fault::Unwritable`] of a discard or flush that the format does not
-    /// have, [`Fault::Range`] of one that is not made of its sectors; the line is
-    /// the number of the request. [`TraceError::Io`].
+    /// [`Fault::Unwritable`] for a discard or flush that the format does not have, and
+    /// [`Fault::Range`] for a request that is not made of its sectors. The line is the number of
+    /// the request. [`TraceError::Io`].
     pub fn write(&mut self, entry: &Entry) -> Result<(), TraceError> {
         self.line += 1;
         let line = self.line;

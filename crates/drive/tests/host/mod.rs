@@ -37,7 +37,7 @@ pub struct ClosedLoop {
     pub seed: u64,
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rates {
     pub seconds: f64,

@@ -1,5 +1,5 @@
-//! What published documents say of drives under encryption, against what the
-//! simulated drives make of it. Tables, in Markdown:
+//! Published results on drives under encryption, compared with those of the simulated drives.
+//! Tables, in Markdown:
 //!
 //! ```text
 //! cargo test -p cryptmark-drive --test papers -- --nocapture --test-threads=1

@@ -48,7 +48,7 @@ fn claims() {
 /// blame it to the limited capabilities even of desktop-class chipsets".
 fn four_kilobytes_on_the_fast_desktop() {
     let (read, plain, encrypted) = loss(4096, Pattern::Random, 0.0, truecrypt(DESKTOP));
-    // What the cipher alone would cost: the same processor, behind the drive.
+    // The cost of the cipher alone: the same processor, behind the drive.
     let alone = (Driver::InTurn, DESKTOP);
     let (cipher, ..) = loss(4096, Pattern::Random, 0.0, alone);
     let (write, ..) = loss(4096, Pattern::Random, 1.0, truecrypt(DESKTOP));

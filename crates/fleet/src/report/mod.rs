@@ -1,7 +1,7 @@
-//! Reports on many hosts: queries over what was exported, by DataFusion.
+//! Reports on many hosts: queries over exported trials, by DataFusion.
 //!
-//! Whatever is asked reads only the columns it needs, file after file; what does not
-//! fit into [`MEMORY`] goes to the folder for temporary files.
+//! Each query reads only the columns it needs, file after file. Intermediate results that do not
+//! fit into [`MEMORY`] go to the folder for temporary files.
 
 mod sql;
 
@@ -43,7 +43,7 @@ pub fn of(storage: &Storage) -> Result<FleetReport, FleetError> {
     runtime.block_on(async {
         let context = open(storage).map_err(|error| told(storage, error))?;
         match ask(&context, storage).await {
-            // A file of somebody else is the likeliest reason.
+            // A foreign file is the likeliest reason.
             Err(error @ FleetError::Query { .. }) => {
                 Err(foreign(&context, storage).await?.unwrap_or(error))
             }
@@ -52,9 +52,10 @@ pub fn of(storage: &Storage) -> Result<FleetReport, FleetError> {
     })
 }
 
-/// What is asked of a table `trials`, in the order of the report: the view of what is
-/// compared, how much there is, overhead by each property, the table of what is alike and
-/// the view by its numbers, outliers, regressions.
+/// The SQL statements over a table `trials`, in the order of the report. They are the view of
+/// compared trials, the extent of the data, and the overhead by each property. Then come the table
+/// that numbers each kind of similar trials, the view of trials by that number, outliers, and
+/// regressions.
 pub fn statements() -> Vec<String> {
     let mut statements = vec![sql::COMPARED.to_owned(), sql::EXTENT.to_owned()];
     let properties = sql::PROPERTIES.iter();
@@ -196,7 +197,7 @@ async fn foreign(
     Ok(None)
 }
 
-/// What a query failed with, in words of the place where that is to blame.
+/// The error of a failed query; an error of the storage names the place.
 fn told(storage: &Storage, error: DataFusionError) -> FleetError {
     let place = storage.place.clone();
     match error {

@@ -1,9 +1,9 @@
 //! The queries, in SQL that DuckDB takes as well.
 //!
-//! Ratios are counted in thousandths first: what remains is as small as the number
-//! of different ratios, and quantiles of it are exact to that.
+//! Ratios are counted in thousandths first. That leaves one row for each different ratio, and
+//! quantiles of these rows are exact to a thousandth.
 
-/// What trials that are alike have in common.
+/// The columns in which similar trials agree.
 const ALIKE: &str = "tier, system, cipher, key_bits, against, fs, workload, op, block_bytes, \
                      queue_depth, threads, several_cores, device, cpu";
 
@@ -35,7 +35,7 @@ SELECT count(*) FILTER (WHERE shard IS NULL OR NOT partial) AS trials,
        (SELECT count(*) FROM compared WHERE against IN ('none', 'lab:none')) AS compared
 FROM trials";
 
-/// What hosts differ in, and the column of it.
+/// The properties in which hosts differ, with the column or expression of each.
 pub(super) const PROPERTIES: &[(&str, &str)] = &[
     ("CPU", "cpu"),
     ("device", "device"),

@@ -31,7 +31,7 @@ const INSIDE: INodeNo = INodeNo(2);
 /// As [`Filesystem::statfs`] says.
 const LONGEST_NAME: usize = 255;
 
-/// What a [`FileHandle`] was opened for.
+/// The purposes for which a [`FileHandle`] was opened.
 const FOR_READING: FileHandle = FileHandle(0);
 const FOR_WRITING: FileHandle = FileHandle(1);
 
@@ -57,7 +57,7 @@ thread_local! {
 /// A directory with one file, or one file alone.
 pub(super) struct FileSystem {
     export: Arc<Export>,
-    /// What the file is called in its directory.
+    /// The name of the file in its directory; `None` for a file alone.
     name: Option<OsString>,
     /// Bytes that are written together.
     part: usize,
@@ -70,8 +70,8 @@ fn errno(error: &BlockError) -> Errno {
 }
 
 impl FileSystem {
-    /// What one thread alone copies of a part is in its core's cache when it is
-    /// encrypted and written. Several are there for disks, which want large requests.
+    /// A server with one thread encrypts and writes parts that fit into its core's cache, where it
+    /// has just copied them. Several threads are meant for disks, which want large requests.
     pub(super) fn new(export: Arc<Export>, place: &Place, threads: usize) -> Self {
         Self {
             export,
@@ -98,9 +98,8 @@ impl FileSystem {
     ) -> Result<T, Errno> {
         LANE.with_borrow_mut(|own| {
             if own.is_none() {
-                // The kernel may ask for memory by writing to what stands on
-                // this file: this thread shall not wait for that. Only root
-                // may say so, and only root mounts such things.
+                // The kernel may ask for memory by writing to what stands on this file: this thread
+                // must not wait for that. Only root may say so, and only root mounts such things.
                 let _ = rustix::process::configure_io_flusher_behavior(true);
                 let lane = OwnLane::try_new(Arc::clone(&self.export), |export| {
                     export.lane(PIECE as usize)
@@ -189,7 +188,7 @@ impl FileSystem {
 
 impl Filesystem for FileSystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // What the kernel lacks, it does without.
+        // The kernel works without the features that it lacks, so errors are ignored.
         let _ = config.set_max_write(PIECE);
         if let Err(most) = config.set_max_readahead(PIECE) {
             let _ = config.set_max_readahead(most);
@@ -248,7 +247,7 @@ impl Filesystem for FileSystem {
             _ if other_size || mode.is_some() || uid.is_some() || gid.is_some() => {
                 reply.error(Errno::EPERM);
             }
-            // Times are not kept; who copies them along shall not fail.
+            // Times are not kept, but a program that copies them along must not fail.
             Some(attributes) => reply.attr(&FOREVER, &attributes),
         }
     }
@@ -409,7 +408,7 @@ impl Filesystem for FileSystem {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        // Of a file nobody asks for entries.
+        // The mount is a file, which has no entries.
         let Some(name) = &self.name else {
             return reply.error(Errno::ENOTDIR);
         };

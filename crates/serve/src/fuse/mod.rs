@@ -1,7 +1,7 @@
 //! An export as one file, by FUSE: in a directory, or in the place of a file.
 //!
-//! [`FuseMount`] puts it there and serves it until somebody unmounts it;
-//! `file` answers what the kernel asks. The crate `fuser` speaks the protocol.
+//! [`FuseMount`] mounts it and serves it until it is unmounted. `file` answers the kernel's
+//! requests. The crate `fuser` speaks the protocol.
 
 mod file;
 
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 
-/// What can go wrong with a mount.
+/// The errors of a mount.
 #[derive(Debug, thiserror::Error)]
 pub enum FuseError {
     /// The kernel or `fusermount3` refused the mount.
@@ -31,7 +31,7 @@ pub enum FuseError {
     /// Users may not let root get at their mounts here.
     #[error("allow_other is disabled for users")]
     OwnerOnly,
-    /// Somebody still uses what is mounted.
+    /// The mounted file is still in use.
     #[error("{} is in use", path.display())]
     Busy {
         /// Where.
@@ -45,13 +45,13 @@ pub enum FuseError {
         /// Why.
         source: io::Error,
     },
-    /// What answers the kernel has ended before the unmount.
+    /// The server that answers the kernel ended before the unmount.
     #[error("the FUSE server cannot continue")]
     Failed(#[source] io::Error),
 }
 
 impl FuseError {
-    /// What the user can do about it: one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Mount { .. } => {
@@ -77,7 +77,7 @@ impl FuseError {
 pub enum Place {
     /// As the only file of a directory.
     In {
-        /// What is mounted on.
+        /// The path that is mounted on.
         directory: PathBuf,
         /// The file in it.
         name: OsString,
@@ -87,7 +87,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What is mounted on.
+    /// The path that is mounted on.
     pub fn path(&self) -> &Path {
         match self {
             Self::In { directory, .. } => directory,
@@ -96,10 +96,10 @@ impl Place {
     }
 }
 
-/// Who gets at a mount, beside whoever has opened its file.
+/// The users that may open the mounted file, besides processes that already have it open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
-    /// Who has made it; root only if that is who it was.
+    /// The user that mounted it. Root only if root is that user.
     Owner,
     /// Root as well.
     RootToo,
@@ -107,11 +107,11 @@ pub enum Visibility {
 
 /// An export that is a file.
 ///
-/// Nothing is unmounted when this is dropped: whoever ends it calls
-/// [`unmount`], which says whether that worked.
+/// Nothing is unmounted when this is dropped. To end it, call [`unmount`], which reports whether
+/// that worked.
 pub struct FuseMount {
-    /// Never dropped: it would unmount, by path, even what somebody else has
-    /// mounted there since.
+    /// Never dropped: dropping it would unmount by path, and so could unmount another program's
+    /// later mount there.
     session: ManuallyDrop<BackgroundSession>,
 }
 
@@ -129,8 +129,8 @@ impl FuseMount {
         Self::named(export, place, threads, visibility, "cryptmark")
     }
 
-    /// The same, by this name in the list of mounts, where it tells the mount from others that
-    /// have had its place.
+    /// As [`new`](Self::new), with this name in the list of mounts. The name tells the mount from
+    /// earlier ones at the same place.
     ///
     /// # Errors
     /// [`FuseError::Mount`].
@@ -168,7 +168,7 @@ impl FuseMount {
         let served = FileSystem::new(export, place, threads);
         let session = fuser::spawn_mount(served, place.path(), &config);
         let session = session.map_err(|source| {
-            // What fusermount3 says; the kernel has no number for it.
+            // The message of fusermount3; the kernel has no error number for it.
             match source.to_string().contains("user_allow_other") {
                 true => FuseError::OwnerOnly,
                 false => FuseError::Mount {
@@ -187,10 +187,11 @@ impl FuseMount {
         self.session.guard.is_finished()
     }
 
-    /// What came of it, asked once when it [is over](Self::is_over); nothing before that.
+    /// The outcome, once the mount [is over](Self::is_over); `Ok` before that. It reports an error
+    /// once.
     ///
     /// # Errors
-    /// [`FuseError::Failed`] where it was not unmounted.
+    /// [`FuseError::Failed`] if it ended without an unmount.
     pub fn outcome(&mut self) -> Result<(), FuseError> {
         if !self.is_over() {
             return Ok(());
@@ -207,9 +208,10 @@ impl FuseMount {
 /// Whether an unmount takes what is in use away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unmount {
-    /// What is in use stays.
+    /// A file in use stays mounted, and the unmount fails.
     Unused,
-    /// It is out of sight at once; who uses it gets errors when its server ends.
+    /// The file disappears from the directory at once. Programs that use it get errors when its
+    /// server ends.
     Detached,
 }
 
@@ -239,15 +241,15 @@ pub fn unmount(path: &Path, how: Unmount) -> Result<(), FuseError> {
     }
 }
 
-/// Whether root would run no program of somebody else's: `fuser` looks for one, in its
-/// own way, if the kernel lets it not mount by itself.
+/// Whether root would run only trusted programs. If the kernel does not let `fuser` mount by
+/// itself, `fuser` looks for a program in its own way.
 fn by_trusted_programs() -> bool {
     let named = std::env::var_os("FUSERMOUNT_PATH").is_some();
     let mut names = ["fusermount3", "fusermount", "mount_fusefs"].into_iter();
     !(named && rustix::process::geteuid().is_root()) && names.all(block::program::is_safe_by_path)
 }
 
-/// Users unmount by a program that may.
+/// Unmounts by `fusermount3`, which has the permission that users lack.
 fn by_fusermount(path: &Path, how: Unmount) -> io::Result<()> {
     let mut command = block::program::command("fusermount3");
     command.arg("-u").env("LC_ALL", "C").stdin(Stdio::null());

@@ -1,8 +1,8 @@
-//! [`Clients`]: who is connected, for how long, and who has to go for others.
+//! [`Clients`]: the connected clients, for how long they may stay, and which of them must make room
+//! for others.
 //!
-//! A client that has chosen an export may stay. One that has not is a guest: it has
-//! one deadline for all that it says until then, and when there is no room, the
-//! guest that came first goes.
+//! A client that has chosen an export may stay. One that has not is a guest. It has one deadline
+//! for all that it sends until then. When there is no room, the guest that came first must go.
 
 use super::connection::{Allowance, Connection, INPUT_BYTES};
 use super::handshake::{Agreed, Named, Outcome, Tls, go_on, negotiate};
@@ -16,15 +16,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Bytes that are shared among all threads for their pieces. Who began when there
-/// were fewer has more: a thousand clients that take nothing have 150 MB at worst.
+/// Bytes that all threads share for their pieces. Threads that began when there were fewer keep
+/// larger pieces. A thousand clients that take nothing hold 150 MB at worst.
 const ALL_PIECES: usize = 16 << 20;
 /// Bytes of the largest piece of one thread, which leaves room in a core's cache.
 const CACHED_PIECE: usize = 256 << 10;
-/// The same where several threads wait for a device, and receive while others write:
-/// a huge page.
+/// The same if several threads wait for a device and receive while others write: a huge page.
 const LARGEST_PIECE: usize = 2 << 20;
-/// What a client may have in one chunk.
+/// The smallest piece, bytes. A client may have that much in one chunk.
 const SMALLEST_PIECE: usize = 64 << 10;
 /// Threads of all connections together, over one each.
 const ALL_THREADS: usize = 256;
@@ -34,13 +33,14 @@ const MOST_CLIENTS: usize = 1024;
 const MOST_OF_A_USER: usize = 1000;
 /// Those of one address, or of one network of IPv6.
 const MOST_OF_A_NETWORK: usize = 256;
-/// While there are more, the system's memory for what they do not take stays small.
+/// Above this number of clients, the system's buffers for replies that clients have not taken stay
+/// small.
 const WIDE_CLIENTS: usize = 16;
 /// How long a client may take to hear the last answers when the server ends.
 const FAREWELL: Duration = Duration::from_secs(5);
 const STACK_BYTES: usize = 512 << 10;
 
-/// Who is at the other end, as far as limits go.
+/// The other end of a connection, as the limits count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Peer {
     /// A user of this machine; `None` where the system does not say which.
@@ -96,7 +96,7 @@ pub(super) struct Clients<'a> {
     users: &'a AtomicUsize,
     /// Threads of all clients over one each.
     helpers: AtomicUsize,
-    /// By the address of the wire, which is nobody else's while its thread lives.
+    /// The clients by the address of their wire, which is unique while the client's thread lives.
     open: Mutex<HashMap<usize, Open>>,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Clients<'a> {
             .name("nbd".into())
             .stack_size(STACK_BYTES)
             .spawn_scoped(scope, move || {
-                // A client that leaves early harms nobody.
+                // A client that leaves early does no harm.
                 let _ = self.serve(&*wire);
                 self.leave(key);
             });
@@ -183,8 +183,8 @@ impl<'a> Clients<'a> {
         }
     }
 
-    /// Sends away who has been a guest for longer than `patience`; when that is
-    /// due again, if there are guests.
+    /// Sends away the clients that have been guests for longer than `patience`. Returns when that
+    /// is due again, if there are guests.
     pub(super) fn send_away_after(&self, patience: Duration) -> Option<Instant> {
         let mut open = self.lock();
         while let Some((since, guest)) = oldest_guest(&open, |_| true) {
@@ -197,7 +197,7 @@ impl<'a> Clients<'a> {
         None
     }
 
-    /// Sends away whoever has been a guest for longest.
+    /// Sends away the client that has been a guest for longest.
     pub(super) fn send_oldest_away(&self) {
         let mut open = self.lock();
         if let Some((_, guest)) = oldest_guest(&open, |_| true) {
@@ -236,7 +236,7 @@ impl<'a> Clients<'a> {
         ) {
             (Outcome::Agreed(agreed), _) => self.transmit(key, wire, input, &agreed),
             (Outcome::Secure(greeted), Some(security)) => {
-                // Whoever is on the way could have said what came too early.
+                // Data that came too early may be from an attacker between client and server.
                 if !input.there().is_empty() {
                     return Err(io::ErrorKind::InvalidData.into());
                 }

@@ -1,10 +1,9 @@
 //! The transmission: requests of one client, answered by one thread or several.
 //!
-//! Threads take turns at receiving. Who has received a request lets the next
-//! thread receive, does the work with memory of its own, and answers. One
-//! thread alone gathers the answers to all requests that it has received before
-//! it sends them, which is what a fast device wants; a slow one wants more
-//! threads. Data passes in pieces that stay in the processor's cache.
+//! Threads take turns at receiving. A thread that has received a request lets the next thread
+//! receive, does the work with memory of its own, and answers. A thread that serves alone gathers
+//! the answers to all requests that it has received before it sends them. That suits a fast device;
+//! a slow one needs more threads. Data passes in pieces that stay in the processor's cache.
 
 use super::handshake::{ALLOCATION_ID, Agreed};
 use super::transport::{Input, Wire, send_all};
@@ -24,7 +23,7 @@ const MOST_EXTENTS: usize = 4096;
 pub const INPUT_BYTES: usize = 32 << 10;
 const STACK_BYTES: usize = 512 << 10;
 
-/// What a connection may take.
+/// The limits of a connection's memory and threads.
 pub trait Allowance: Sync {
     /// Bytes of a piece, now.
     fn piece(&self) -> usize;
@@ -32,10 +31,10 @@ pub trait Allowance: Sync {
     /// Threads, now; at least 1.
     fn threads(&self) -> usize;
 
-    /// It has begun one over its first.
+    /// The connection has begun one thread beyond its first.
     fn begun(&self);
 
-    /// So many over its first have ended.
+    /// This many threads of the connection, beyond its first, have ended.
     fn ended(&self, threads: usize);
 }
 
@@ -375,7 +374,7 @@ impl Answering<'_> {
         }
         let block = u64::from(export.geometry().logical_block);
         while left > 0 {
-            // What follows the first piece is whole blocks.
+            // The pieces after the first one are whole blocks.
             let lead = (offset % block) as usize;
             let length = left.min(self.lane.piece() - lead);
             input.fill(wire, self.lane.space(length))?;

@@ -13,14 +13,14 @@ pub struct Named {
     pub name: String,
     /// For people; nothing is told of an empty one.
     pub description: String,
-    /// What it is.
+    /// The export itself.
     pub export: Arc<Export>,
 }
 
-/// What client and server have agreed on.
+/// The result of the negotiation between client and server.
 #[derive(Clone)]
 pub struct Agreed {
-    /// What the client chose.
+    /// The export that the client chose.
     pub export: Arc<Export>,
     /// Replies come in chunks.
     pub structured: bool,
@@ -40,22 +40,22 @@ pub enum Outcome {
     Ended,
 }
 
-/// What the first words of a client have said.
+/// The flags in a client's greeting.
 #[derive(Clone, Copy)]
 pub struct Greeted {
     no_zeroes: bool,
 }
 
-/// What there is of TLS.
+/// The use of TLS in a negotiation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tls {
     /// None.
     Off,
-    /// Clients may.
+    /// Clients may use it.
     Offered,
-    /// Clients have to.
+    /// Clients must use it.
     Required,
-    /// This client does.
+    /// This client uses it.
     On,
 }
 
@@ -349,7 +349,7 @@ impl Talk<'_> {
     }
 }
 
-/// What a reply to an option begins with: magic, option, kind, bytes that follow.
+/// The head of a reply to an option: magic, option, kind, bytes that follow.
 fn reply_head(option: u32, kind: u32, length: u32) -> Vec<u8> {
     let rest = [option, kind, length].map(u32::to_be_bytes).concat();
     [&wire::OPTION_REPLY_MAGIC.to_be_bytes(), &rest[..]].concat()

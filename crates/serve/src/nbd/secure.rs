@@ -3,9 +3,9 @@
 use super::transport::Wire;
 use std::io::{self, IoSlice};
 
-/// What can make connections secure.
+/// A method that makes connections secure.
 pub trait Security: Send + Sync {
-    /// Whether others are refused.
+    /// Whether insecure connections are refused.
     fn is_required(&self) -> bool;
 
     /// Greets the other side of `below`.
@@ -29,9 +29,9 @@ pub trait Session: Send + Sync {
 
 /// A secure connection.
 pub struct Secured<'a> {
-    /// What carries it.
+    /// The wire that carries it.
     pub below: &'a dyn Wire,
-    /// What secures it.
+    /// The session that secures it.
     pub session: Box<dyn Session>,
 }
 

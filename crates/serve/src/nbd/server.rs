@@ -21,15 +21,16 @@ use std::time::{Duration, Instant};
 /// A client that has not chosen an export by then is sent away, however much it says.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A client over TCP that says nothing for so long is asked whether it is still there, and so
-/// often, so far apart, before it is taken for gone: an hour in all. Its machine may have been
-/// switched off, or the network cut, of which no word comes. It may also come back with data that
-/// nobody else has, after a short sleep or a cable that was pulled.
+/// A TCP client that is silent for this long is asked whether it is still there, this often and
+/// with this time between two questions. Then it counts as gone, after an hour in all. Its machine
+/// may have been switched off, or the network cut, without any message. The client may also come
+/// back, after a short sleep or a pulled cable, with data that exists only there.
 const SILENCE: Duration = Duration::from_secs(10 * 60);
 const QUESTIONS: u32 = 5;
 const BETWEEN_QUESTIONS: Duration = SILENCE;
 
-/// How long a server waits that could not take a client for want of something.
+/// The pause of a server that could not accept a client because the system lacked descriptors or
+/// memory.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Where a server listens.
@@ -53,7 +54,7 @@ pub enum ServeError {
     /// Something else is there.
     #[error("{} already exists and isn't a socket", path.display())]
     NoSocket {
-        /// What is there.
+        /// The path that exists.
         path: PathBuf,
     },
     /// The system refused.
@@ -76,7 +77,7 @@ pub enum ServeError {
 }
 
 impl ServeError {
-    /// What the user can do about it.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::InUse { .. } => "Choose another socket, or stop the other server.",
@@ -155,7 +156,7 @@ impl Place {
             && fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
             && UnixStream::connect(path).is_err()
         {
-            // Somebody else may be faster.
+            // Another program may be faster.
             let _ = fs::remove_file(path);
         }
     }
@@ -272,7 +273,7 @@ impl Server {
         }
     }
 
-    /// What ends it.
+    /// A handle that ends the server.
     pub fn end(&self) -> End {
         End {
             socket: Arc::clone(&self.end),
@@ -360,7 +361,7 @@ impl Drop for Server {
             && self.made.is_some()
             && self.made == inode(path)
         {
-            // Somebody may tidy up at the same time.
+            // Another program may tidy up at the same time.
             let _ = fs::remove_file(path);
         }
     }
@@ -380,12 +381,13 @@ fn is_of_want(error: &io::Error) -> bool {
         .any(|want| error.raw_os_error() == Some(want.raw_os_error()))
 }
 
-/// The error of a client that cannot be served, which is no error of the listening socket.
+/// The error for a client that cannot be served. It does not count as an error of the listening
+/// socket.
 fn is_gone(_: io::Error) -> io::Error {
     io::ErrorKind::ConnectionAborted.into()
 }
 
-/// Sets a client's connection up; the system is to notice that it is gone without a word.
+/// Sets up a client's connection so that the system notices a client that disappears silently.
 fn prepare(client: &TcpStream) -> io::Result<()> {
     client.set_nonblocking(false)?;
     client.set_nodelay(true)?;
@@ -397,7 +399,7 @@ fn prepare(client: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// What tells a file from one that took its name since.
+/// The device and inode numbers, which tell a file from a later one of the same name.
 fn inode(path: &Path) -> Option<(u64, u64)> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino()))
@@ -454,7 +456,7 @@ fn listen_at(path: &Path, place: &Place) -> Result<UnixListener, ServeError> {
         let flags = SocketFlags::CLOEXEC;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
         rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-        // Nobody can connect before it listens.
+        // Clients can connect only once it listens.
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
         rustix::net::listen(&socket, 1024)?;
         Ok(socket.into())

@@ -1,9 +1,8 @@
 //! TLS 1.3 by `rustls`, with certificates where libnbd, nbdkit and QEMU have
 //! them.
 //!
-//! Two locks keep the order of what is sent without holding up what is received:
-//! who sends has `outgoing` for as long as that takes, and the connection only
-//! while it encrypts.
+//! Two locks keep the order of sent data without holding up received data. A sender holds
+//! `outgoing` for as long as sending takes, and the connection only while it encrypts.
 
 use super::secure::{Security, Session};
 use super::transport::Wire;
@@ -44,7 +43,7 @@ pub enum TlsError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What it should hold.
+        /// The content that it should hold.
         what: &'static str,
     },
     /// Certificate and key are not accepted, or do not belong together.
@@ -55,16 +54,16 @@ pub enum TlsError {
         /// Why not.
         source: rustls::Error,
     },
-    /// The name that a server should have is no name.
+    /// The expected name of the server isn't a valid name.
     #[error("{name} is neither a host name nor an address")]
     Name {
-        /// What was given.
+        /// The given name.
         name: String,
     },
 }
 
 impl TlsError {
-    /// What the user can do about it.
+    /// The remedy, in one sentence or two.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Read { .. } | Self::Content { .. } => {
@@ -79,16 +78,16 @@ impl TlsError {
     }
 }
 
-/// What a server needs for TLS.
+/// The TLS settings of a server.
 pub struct ServerTls {
     config: Arc<ServerConfig>,
     required: bool,
 }
 
 impl ServerTls {
-    /// Reads `server-cert.pem` and `server-key.pem` in `directory`. With
-    /// `verify_peer` clients need a certificate that `ca-cert.pem` there vouches
-    /// for; with `required` no client goes without TLS.
+    /// Reads `server-cert.pem` and `server-key.pem` in `directory`. With `verify_peer`, clients
+    /// need a certificate that `ca-cert.pem` there vouches for. With `required`, clients without
+    /// TLS are refused.
     ///
     /// # Errors
     /// [`TlsError`], but for `Name`.
@@ -132,7 +131,7 @@ impl Security for ServerTls {
     }
 }
 
-/// What a client needs for TLS.
+/// The TLS settings of a client.
 #[derive(Clone)]
 pub struct ClientTls {
     config: Arc<ClientConfig>,
@@ -140,9 +139,9 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Reads `ca-cert.pem` in `directory`, which has to vouch for the server's
-    /// certificate, made out for the host `name`; and `client-cert.pem` with
-    /// `client-key.pem`, where they are there.
+    /// Reads `ca-cert.pem` in `directory`, and `client-cert.pem` with `client-key.pem` if they
+    /// exist. `ca-cert.pem` must vouch for the server's certificate, which must carry the host
+    /// `name`.
     ///
     /// # Errors
     /// [`TlsError`].
@@ -325,7 +324,7 @@ fn take(incoming: &mut Ciphertext, connection: &mut Connection) -> io::Result<()
 
 impl Session for Tls {
     fn receive(&self, below: &dyn Wire, into: &mut [u8]) -> io::Result<usize> {
-        // One thread receives at a time, so that nobody waits for this.
+        // One thread receives at a time, so no thread waits for this lock.
         let mut incoming = locked(&self.incoming);
         loop {
             let mut connection = locked(&self.connection);
@@ -354,7 +353,7 @@ impl Session for Tls {
         }
         drop(connection);
         match outgoing.send(below) {
-            // What was encrypted cannot be taken back: it goes before the next.
+            // Encrypted data cannot be taken back: it is sent before the next data.
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
             _ => Ok(taken),
         }

@@ -34,11 +34,10 @@ pub trait Wire: Send + Sync {
     /// Lets more be on its way before the sender has to wait for the receiver.
     fn widen(&self) {}
 
-    /// Lets nothing more be received, by whoever waits for it; what was
-    /// received is still answered.
+    /// Ends receiving, also for threads that wait for data. Received requests are still answered.
     fn end(&self);
 
-    /// Ends both directions, whoever waits.
+    /// Ends both directions, also for threads that wait.
     fn cut(&self);
 }
 
@@ -110,7 +109,7 @@ pub fn send_all(wire: &dyn Wire, parts: &[&[u8]]) -> io::Result<()> {
     Ok(())
 }
 
-/// What was received and not yet read.
+/// The bytes that were received but not yet read.
 #[derive(Debug)]
 pub struct Input {
     bytes: Box<[u8]>,
@@ -128,7 +127,7 @@ impl Input {
         }
     }
 
-    /// What is there.
+    /// The bytes that are there.
     pub fn there(&self) -> &[u8] {
         &self.bytes[self.start..self.end]
     }

@@ -23,7 +23,7 @@ pub const FIXED_NEWSTYLE: u16 = 1;
 /// Handshake flag: no 124 zeros after an export name.
 pub const NO_ZEROES: u16 = 2;
 
-/// What a client asks for before the transmission.
+/// The options that a client may send before the transmission.
 pub mod option {
     pub const EXPORT_NAME: u32 = 1;
     pub const ABORT: u32 = 2;
@@ -36,7 +36,7 @@ pub mod option {
     pub const SET_META_CONTEXT: u32 = 10;
 }
 
-/// What an option is answered with.
+/// The kinds of reply to an option.
 pub mod reply {
     pub const ACK: u32 = 1;
     pub const SERVER: u32 = 2;
@@ -57,7 +57,7 @@ pub mod info {
     pub const BLOCK_SIZE: u16 = 3;
 }
 
-/// What an export can do.
+/// The flags that state an export's abilities.
 pub mod transmission {
     pub const HAS_FLAGS: u16 = 1 << 0;
     pub const READ_ONLY: u16 = 1 << 1;
@@ -142,7 +142,7 @@ pub struct Request {
     pub flags: u16,
     /// One of [`command`], or not.
     pub command: u16,
-    /// What the reply is to carry.
+    /// The value that the reply must carry.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,

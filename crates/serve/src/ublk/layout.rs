@@ -1,7 +1,7 @@
-//! What the driver is told and tells, byte by byte.
+//! The structures that the driver and this program exchange, byte by byte.
 //!
-//! Source: Linux, `include/uapi/linux/ublk_cmd.h` of 6.5. All numbers are in
-//! the machine's byte order.
+//! Source: Linux, `include/uapi/linux/ublk_cmd.h` of 6.5. All numbers are in the machine's byte
+//! order.
 
 use crate::{Access, Export};
 
@@ -17,7 +17,7 @@ pub(super) const MOST_BYTES: u32 = 1 << 20;
 /// Most bytes of a discard or of zeros: they may have to be written.
 const MOST_ZEROS: u32 = 64 << 20;
 
-/// What the driver counts in, and the largest block that it takes: a page.
+/// The driver's unit, and its largest block, which is a page; bytes.
 pub(super) const SECTOR: u64 = 512;
 const LARGEST_BLOCK: u32 = 4096;
 
@@ -89,7 +89,7 @@ pub(super) fn made_device(information: &[u8; 64]) -> (u16, u16, u32) {
     )
 }
 
-/// Whether nobody serves the device of which the driver tells this.
+/// Whether no process serves the device that `information` describes.
 pub(super) fn is_dead(information: &[u8; 64]) -> bool {
     information[4..6] == [0, 0]
 }

@@ -1,14 +1,13 @@
-//! An export as `/dev/ublkbN`, a disk of the kernel's that this process serves.
+//! An export as `/dev/ublkbN`, a disk of the kernel that this process serves.
 //!
 //! ```text
 //! control node ─▶ add, set parameters, start … stop, delete
 //! queue:  fetch ─▶ descriptor ─▶ lane of the export ─▶ answer and fetch again
 //! ```
 //!
-//! Each queue has a thread, a ring and a lane. The kernel must be 6.5 or later:
-//! data are copied through the character device, and no memory is shared but
-//! the descriptors. When the process dies, the disk answers with errors and
-//! goes; its character device stays until somebody deletes it.
+//! Each queue has a thread, a ring and a lane. The kernel must be 6.5 or later: data are copied
+//! through the character device, and no memory is shared but the descriptors. When the process
+//! dies, the disk answers with errors and goes. Its character device stays until it is deleted.
 
 mod layout;
 mod request;
@@ -30,17 +29,18 @@ use sys::{Control, Descriptors, Event, QueueRing};
 /// Where the driver takes commands.
 const CONTROL: &str = "/dev/ublk-control";
 
-/// What the paths of disks begin with.
+/// The prefix of the paths of disks.
 const DISK: &str = "/dev/ublkb";
 
-/// How often the end is asked for, and how long a new node may take to appear.
+/// The interval between two checks for the end or for a new node, and the number of checks for a
+/// new node.
 const LOOK: Duration = Duration::from_millis(100);
 const LOOKS_FOR_NODE: u32 = 50;
 
 /// Bytes that a lane takes at a time.
 const PIECE: usize = 256 << 10;
 
-/// What the driver says of a command when the device is stopped.
+/// The driver's error for a command to a stopped device.
 const ENODEV: i32 = 19;
 
 /// Why there is no disk, or no more.
@@ -67,7 +67,7 @@ pub enum UblkError {
     /// The driver refused a command.
     #[error("the ublk driver refused to {command}")]
     Refused {
-        /// What it was to do.
+        /// The refused action, such as `add a device`.
         command: &'static str,
         /// Why not.
         source: io::Error,
@@ -86,7 +86,7 @@ pub enum UblkError {
 }
 
 impl UblkError {
-    /// What the user can do about it: one sentence.
+    /// The remedy, as one sentence.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::NoDriver => {
@@ -157,9 +157,8 @@ pub fn forget(path: &Path) -> Result<(), UblkError> {
 }
 
 impl Disk {
-    /// Has the driver make a disk for `export`, with so many `queues` of this
-    /// `depth`; it may give fewer. Nobody sees the disk before it is
-    /// [served](Self::serve).
+    /// Makes the driver create a disk for `export`, with this many `queues` of this `depth`; the
+    /// driver may give fewer. The disk is invisible until it is [served](Self::serve).
     ///
     /// # Errors
     /// Any of [`UblkError`] but `Device`.
@@ -232,11 +231,11 @@ impl Disk {
             .map_err(|source| UblkError::Refused { command, source })
     }
 
-    /// Serves `export`, for which this disk was made, until `stop` is true; it
-    /// is looked at every 100 ms. `ready` is called when the disk is there.
+    /// Serves `export`, for which this disk was made, until `stop` is true; `stop` is checked every
+    /// 100 ms. `ready` is called when the disk is there.
     ///
-    /// A disk that is stopped while somebody uses it fails their requests: unmount
-    /// it first. In the end the device is flushed.
+    /// If a disk is stopped while it is in use, the requests of its users fail: unmount it first.
+    /// In the end the device is flushed.
     ///
     /// # Errors
     /// [`UblkError`]; the disk is gone then.
@@ -259,7 +258,7 @@ impl Disk {
                 }));
             }
             drop(tell);
-            // A thread that fails says nothing, and then nobody does any more.
+            // A thread that fails sends nothing. `recv` fails once no thread can send any more.
             let all = (0..self.queues).all(|_| heard.recv().is_ok());
             let started = match all {
                 true => {
@@ -314,7 +313,7 @@ impl Disk {
 impl Drop for Disk {
     fn drop(&mut self) {
         if self.number != layout::ANY_DEVICE {
-            // There is nobody to tell, and an earlier error is the one that counts.
+            // No caller is left to report to, and an earlier error is the one that counts.
             let _ = self.order("delete the device", layout::DELETE_DEVICE, 0, &mut [0; 64]);
         }
     }

@@ -13,7 +13,7 @@ const FUA: u32 = 1 << 13;
 const EIO: i32 = 5;
 const EOPNOTSUPP: i32 = 95;
 
-/// What the driver asks for: `struct ublksrv_io_desc`.
+/// A request of the driver: `struct ublksrv_io_desc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
     /// The operation in the low 8 bits, flags above.
@@ -68,7 +68,7 @@ impl Descriptor {
     }
 
     fn carry_out(&self, lane: &mut Lane, data: &File, at: u64) -> Result<(), Failure> {
-        // A number of sectors that is no number of bytes is out of range, too.
+        // A number of sectors that does not fit as a number of bytes is out of range, too.
         let range = ByteRange::new(
             self.first.saturating_mul(SECTOR),
             u64::from(self.sectors) * SECTOR,

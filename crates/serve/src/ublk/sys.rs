@@ -28,8 +28,8 @@ use std::ptr::{self, NonNull};
 pub(super) struct Control {
     node: File,
     ring: IoUring<squeue::Entry128>,
-    /// Commands so far: the last one's number tells its completion from that of
-    /// one that nobody waited for.
+    /// The number of commands so far. It tells the completion of the last command from that of an
+    /// earlier one whose wait failed.
     commands: u64,
 }
 
@@ -69,7 +69,7 @@ impl Control {
             match self.ring.submit_and_wait(1) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Nobody knows whether the kernel still has it.
+                    // The kernel may still use the buffer.
                     Box::leak(lent);
                     return Err(error);
                 }
@@ -122,7 +122,7 @@ impl Descriptors {
         })
     }
 
-    /// What the driver asks for under `tag`.
+    /// The driver's request under `tag`.
     pub(super) fn get(&self, tag: u16) -> Descriptor {
         assert!(tag < self.depth);
         let at = usize::from(tag) * DESCRIPTOR_BYTES;
@@ -150,7 +150,7 @@ pub(super) struct QueueRing {
     ring: IoUring,
 }
 
-/// What the driver says of a command: its tag, and 0 for a request to serve.
+/// The driver's answer to a command: its tag, and its result, 0 for a request to serve.
 pub(super) struct Event {
     pub(super) tag: u16,
     pub(super) result: i32,
@@ -202,8 +202,8 @@ impl QueueRing {
 mod tests {
     use super::*;
 
-    /// What is left of an earlier command is not taken for the end of this one, or its
-    /// buffer would be the kernel's no more.
+    /// The completion of an earlier command must not count as the end of this one. Otherwise its
+    /// buffer would be freed while the kernel uses it.
     #[test]
     fn an_older_completion_ends_no_command() {
         let node = tempfile::tempfile().unwrap();

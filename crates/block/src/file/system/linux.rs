@@ -33,8 +33,8 @@ pub(in crate::file) fn has_name(metadata: &Metadata) -> bool {
     std::os::unix::fs::MetadataExt::nlink(metadata) > 0
 }
 
-/// Whether a file is best read by the thread that asks, without a ring and through the
-/// cache: it lives in memory, or rings do not work on it.
+/// Whether a file is best read by the thread that asks, without a ring and through the cache. That
+/// is so if the file lives in memory, or if rings do not work on it.
 pub(in crate::file) fn read_inside_submit(file: &File) -> bool {
     // In User-Mode Linux files are the host's, and the workers to whom a ring hands
     // their requests never finish. Only that kernel has this entry.

@@ -1,4 +1,4 @@
-//! What each system tells about a file, and how it is reached there.
+//! System-specific access to files, and the properties that each system reports about them.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -15,7 +15,7 @@ mod unix;
 #[cfg(not(any(target_os = "linux", windows)))]
 pub(super) use unix::*;
 
-/// What a system says of requests that go around its cache.
+/// The alignment that a system reports for requests around its cache.
 #[allow(dead_code, reason = "not every system says all of it")]
 pub(super) enum Alignment {
     /// They must be multiples of these, in memory and in the file.

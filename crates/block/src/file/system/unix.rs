@@ -1,5 +1,5 @@
-//! Other Unix systems: files only, buffered, without discard and io_uring. Of disks
-//! nobody here knows who uses them, so they are left alone.
+//! Other Unix systems: files only, buffered, without discard and io_uring. Disks are refused,
+//! because this program cannot see here whether a disk is in use.
 
 use super::Alignment;
 use crate::ByteRange;

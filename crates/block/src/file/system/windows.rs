@@ -1,5 +1,5 @@
-//! Windows: files only, around the cache by `FILE_FLAG_NO_BUFFERING`, without
-//! discard. Of disks nobody here knows who uses them, so they are left alone.
+//! Windows: files only, around the cache by `FILE_FLAG_NO_BUFFERING`, without discard. Disks are
+//! refused, because this program cannot see here whether a disk is in use.
 
 use super::Alignment;
 use crate::ByteRange;

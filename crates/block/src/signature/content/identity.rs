@@ -1,12 +1,11 @@
-//! By what its owner knows a file system: label and UUID, where they have a place
-//! of their own.
+//! The label and the UUID by which users know a file system, if they have a place of their own.
 
 use super::magics::{BTRFS, EXFAT, F2FS, FAT, NTFS, SWAP, XFS};
 use super::view::View;
 
-/// Where to find both.
+/// The places of the UUID and the label in one file system.
 struct Places {
-    /// What the name of the file system contains.
+    /// A part of the file system's name.
     of: &'static str,
     uuid: Option<Uuid>,
     /// Offset and length of the label.

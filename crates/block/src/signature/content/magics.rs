@@ -1,7 +1,7 @@
 //! Magic bytes at fixed places from the start of a file system, volume or table.
 //!
-//! Each is strong enough alone: four bytes at least, or seven and more where text
-//! could hold them. What takes more than that to tell is in [`shapes`](super::shapes).
+//! Each is strong enough alone: at least four bytes, or at least seven if text could hold them.
+//! Formats that need further checks are in [`shapes`](super::shapes).
 
 /// A magic: its place, its bytes, and what has it, with its article.
 pub(super) type Magic = (u64, &'static [u8], &'static str);

@@ -1,5 +1,5 @@
-//! What takes more to tell than bytes at a place: short magics beside fields that
-//! have to be possible, places counted from the end, and checksums.
+//! Formats that bytes at one place cannot identify: short magics beside fields with a limited range
+//! of values, places counted from the end, and checksums.
 
 use super::magics::{BCACHEFS, BCACHEFS_MAGIC, FAT, HIBERNATION, SWAP, UDF};
 use super::view::View;

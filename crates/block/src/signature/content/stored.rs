@@ -8,20 +8,21 @@ const STEP: usize = 1 << 20;
 /// Of a file that is stored in full this much is read; behind it, samples are.
 const MOST: u64 = 4 << 30;
 
-/// Of what cannot say where it is empty so much is read whole: a disk does it within seconds.
+/// Devices that cannot report their empty ranges are read whole up to this size, bytes. A disk
+/// reads that much within seconds.
 const WHOLE: u64 = 256 << 20;
 
 /// Samples of what is larger, evenly over all of it, and their length.
 const SAMPLES: u64 = 512;
 const SAMPLE: u64 = 64 << 10;
 
-/// What is not blank.
+/// The data of a device or file that is not blank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Data {
     /// The first byte that was found: the first of all in a file, and in a device
     /// the first in what was read.
     pub first: u64,
-    /// Bytes of a file that take space; of a device nobody knows.
+    /// Bytes of a file that take space; `None` for a device, which does not report it.
     pub stored: Option<u64>,
 }
 
@@ -131,7 +132,7 @@ fn is_readable(sector: &[u8]) -> bool {
     most >= 24 && blank == [false, false]
 }
 
-/// What a file stores, from its extents: offset and length of each, in order.
+/// The data that a file stores, from its extents: offset and length of each, in order.
 pub(super) fn of_file(
     blank: &mut Blank,
     size: u64,
@@ -193,7 +194,7 @@ pub(super) fn extents(file: &std::fs::File, size: u64) -> io::Result<Vec<(u64, u
             Err(Errno::NXIO) => size,
             found => found?.min(size),
         };
-        // Somebody may cut the file while we look.
+        // Another program may cut the file meanwhile.
         if end <= start {
             extents.push((start, size - start));
             break;

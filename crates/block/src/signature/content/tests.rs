@@ -83,8 +83,8 @@ fn holes_are_not_read_and_data_behind_them_is_found() {
 
 #[test]
 fn a_file_system_anywhere_on_a_disk_is_found() {
-    // A disk cannot say where it is empty. What fills a hundredth of it in one piece is
-    // met by a sample, wherever that is.
+    // A disk cannot report its empty ranges. Data that fills a hundredth of it in one piece is met
+    // by a sample at any place.
     let size = 2_u64 << 30;
     let file = tempfile::tempfile().unwrap();
     file.set_len(size).unwrap();
@@ -101,7 +101,7 @@ fn a_file_system_anywhere_on_a_disk_is_found() {
     assert!(Content::of_file(&file, size, false).unwrap().is_blank());
 }
 
-/// What is small is as dear as what is large.
+/// A disk of 64 MiB is read whole, so a short text on it is found.
 #[test]
 fn a_disk_that_can_be_read_in_seconds_is_read_whole() {
     let size = 64_u64 << 20;

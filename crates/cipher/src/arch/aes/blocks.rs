@@ -28,8 +28,8 @@ impl<const ENCRYPT: bool> Keyed for Blocks<'_, ENCRYPT> {
         for register in &mut registers {
             crypt::<E, ENCRYPT, KEYS, 1>(engine, keys, register);
         }
-        // One in every lane: what would put several together waits for whoever
-        // stored them one by one.
+        // One block in every lane. A load of several blocks would wait for the stores that wrote
+        // them one by one.
         for block in registers.into_remainder() {
             let mut x = [engine.add(engine.splat(block), engine.splat(&keys[0]))];
             inner_rounds::<E, ENCRYPT, KEYS, 1>(engine, keys, &mut x);

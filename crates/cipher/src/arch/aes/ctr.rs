@@ -1,8 +1,8 @@
 //! CTR over a run of sectors.
 //!
-//! A sector has at most 256 blocks, so its counters carry out of the last byte
-//! at most once. What that changes in the others is computed once a sector,
-//! over all of them. With the first round key, counter j of a sector is
+//! A sector has at most 256 blocks, so its counters carry out of the last byte at most once. The
+//! effect of this carry on the other bytes is computed once a sector, over all of them. With the
+//! first round key, counter j of a sector is
 //!
 //! ```text
 //! IV, + j in the last byte                          room = 255 − last byte of IV

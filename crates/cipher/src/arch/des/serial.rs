@@ -233,7 +233,8 @@ struct Halves {
     results: __m512i,
 }
 
-/// What a function with the features keeps in registers, and the proof of them.
+/// The values that a function with these CPU features keeps in registers, and the proof of the
+/// features.
 struct Engine<'a> {
     cpu: Avx512Bytes,
     round_keys: &'a [Bytes],
@@ -376,8 +377,8 @@ impl<'a> Engine<'a> {
             let index = self.sum(rows);
             let flipped = _mm512_gf2p8affine_epi64_epi8::<0x80>(self.ones, rows);
             let odd = self.sum(_mm512_shuffle_epi8(rows, load(self.cpu, &LOWER_ROW)));
-            // Whatever reads a result of GFNI waits a cycle more for all that it
-            // reads. This sum has no other use than to be read in its place.
+            // An instruction that reads a result of GFNI waits a cycle longer for all its inputs.
+            // The only use of this sum is to be read in place of such a result.
             let odd = _mm512_xor_si512(odd, load(self.cpu, &OTHER_NIBBLES));
             let row_0 = _mm512_shuffle_epi8(row_0, index);
             let row_1 = _mm512_shuffle_epi8(row_1, index);

@@ -7,13 +7,14 @@
 //! transposed        row  8b + 7 - i    byte r is byte 8b + 7 - i of row r
 //! ```
 //!
-//! The shuffle is part of the first halving, so that is one operation for a row, and two for a
-//! halving of two rows, which by bits takes four. That rows are planes in another order costs
-//! nothing, and neither does that of blocks in a byte: turning twice gives what was there.
+//! The shuffle is part of the first halving, and both together are one operation for a row. So a
+//! halving of two rows takes two operations, which by bits takes four. The changed order of rows
+//! among the planes costs nothing. The changed order of blocks in a byte costs nothing either,
+//! because turning twice restores it.
 //!
-//! `vpermi2b` could do every halving, but is three operations on Intel's CPUs. What interleaves
-//! bytes, pairs and words is one everywhere. It moves bytes besides, in every 16 of a row, so
-//! that the way back is another one:
+//! `vpermi2b` could do every halving, but is three operations on Intel's CPUs. Instructions that
+//! interleave bytes, pairs or words are one operation everywhere. They also move bytes within every
+//! 16 of a row, so the way back differs:
 //!
 //! ```text
 //! bits of a byte's place     3 2 1 0       a, b, c, d: which of two rows 8, 4, 2, 1 apart

@@ -22,8 +22,8 @@ pub(crate) use self::{
     avx512::Avx512Bytes,
 };
 
-/// What GFNI takes for a map: for bit 7 of the result the bits of a byte that add up
-/// to it, for bit 6, ….
+/// A map in the form that GFNI takes: the bits of a byte that add up to bit 7 of the result, then
+/// those for bit 6, and so on.
 #[cfg(target_arch = "x86_64")]
 fn matrix(map: &Linear) -> u64 {
     let mut rows = [0; 8];

@@ -1,5 +1,5 @@
-//! The registers of x86-64, a file a width. What one instruction does is listed there by
-//! name.
+//! The registers of x86-64, one file for each width. Each file lists by name the operations that
+//! are a single instruction.
 
 mod x86_128;
 mod x86_256;

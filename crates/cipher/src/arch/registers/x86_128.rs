@@ -10,11 +10,11 @@ use crate::arch::instructions::{binary, enter, memory, shifts};
 use crate::block::registers::Registers;
 use crate::work::Work;
 
-/// What every x86-64 has: it needs no proof.
+/// SSE2, which every x86-64 has, so it needs no proof.
 #[derive(Clone, Copy)]
 pub(crate) struct Sse2;
 
-/// What registers of 128 bits do by the same instructions.
+/// The operations that both kinds of 128-bit registers do by the same instructions.
 macro_rules! common {
     () => {
         const LANES: usize = 1;

@@ -126,8 +126,8 @@ fn times_x<const BY: u32, const REST: u32>(tweaks: __m512i) -> __m512i {
     reduced(_mm512_slli_epi64::<BY>(tweaks), over)
 }
 
-/// What was shifted, with what left either half of a block: the lower one's goes
-/// to the upper one, the upper one's comes back times x⁷ + x² + x + 1.
+/// Adds `over`, the bits that left either half of a block, back to `shifted`. Those of the lower
+/// half go to the upper half. Those of the upper half, times x⁷ + x² + x + 1, go to the lower half.
 #[target_feature(enable = "avx512f")]
 #[inline]
 fn reduced(shifted: __m512i, over: __m512i) -> __m512i {

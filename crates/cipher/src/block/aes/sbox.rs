@@ -1,15 +1,14 @@
 //! AES's S-box as a circuit over words: bit `i` of the eight words is the
 //! input of one S-box, the least significant bit's word first.
 //!
-//! The circuit is that of J. Boyar and R. Peralta, "A new combinational logic
-//! minimization technique with applications to cryptology", SEA 2010, of 32
-//! ANDs and 81 XORs, without its four complements: the affine map's constant
-//! 63₁₆ is the round keys' business, see [`CONSTANT`]. It inverts in
-//! GF((2⁴)²), and its layers are those of that field.
+//! The circuit is that of J. Boyar and R. Peralta, "A new combinational logic minimization
+//! technique with applications to cryptology", SEA 2010, of 32 ANDs and 81 XORs, without its four
+//! complements: the affine map's constant 63₁₆ is part of the round keys, see [`CONSTANT`]. It
+//! inverts in GF((2⁴)²), and its layers are those of that field.
 
 use crate::block::gates::Gates;
 
-/// What the S-box adds after its linear map, and [`forward`] leaves out.
+/// The constant that the S-box adds after its linear map. [`forward`] leaves it out.
 pub(crate) const CONSTANT: u8 = 0x63;
 
 /// The S-box without [`CONSTANT`].

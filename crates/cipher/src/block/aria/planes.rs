@@ -1,9 +1,8 @@
 //! ARIA in byte planes, and so in constant time.
 //!
-//! All four S-boxes are inversion in the field of AES, with an affine map after
-//! it (SB1, SB2) or before it (their inverses). What the affine maps add is
-//! part of the round keys. A is sums of whole planes, by the factors that the
-//! portable code has.
+//! All four S-boxes are inversion in the field of AES, with an affine map after it (SB1, SB2) or
+//! before it (their inverses). The constants of the affine maps are part of the round keys. The
+//! diffusion layer A is sums of whole planes, by the factors that the portable code has.
 
 mod few;
 
@@ -53,7 +52,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InBytes<P>>
     let [(_, a), (_, b)] = after;
     let portable = Aria::new(key);
     let keys = portable.keys;
-    // What SL1 and SL2 take from their inputs and add to their outputs.
+    // The constants that SL1 and SL2 take from their inputs and add to their outputs.
     let bytes = |row| [u32::from_be_bytes(row); 4];
     let (inputs, outputs) = (
         [bytes([0, 0, a, b]), bytes([a, b, 0, 0])],

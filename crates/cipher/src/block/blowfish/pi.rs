@@ -1,5 +1,5 @@
-//! What Blowfish's subkeys start from: the fractional part of π in words, the
-//! P-array first, then the S-boxes.
+//! The initial values of Blowfish's subkeys: the fractional part of π in words, the P-array first,
+//! then the S-boxes.
 
 /// The first 18 words.
 #[rustfmt::skip]

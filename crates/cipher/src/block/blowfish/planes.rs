@@ -48,7 +48,7 @@ pub(crate) fn keyed<P: Words, const LITTLE_ENDIAN: bool>(
     cipher
 }
 
-/// What becomes of `block`, as subkeys.
+/// Encrypts `block` in place, and returns the result as two subkeys.
 fn next_words<P: Words, const LITTLE_ENDIAN: bool>(
     cipher: &InPlanes<P, InTables<LITTLE_ENDIAN>>,
     block: &mut Block,
@@ -170,7 +170,7 @@ fn split<const LITTLE_ENDIAN: bool, V>([a, b, c, d, e, f, g, h]: [V; 8]) -> [[V;
     }
 }
 
-/// What undoes [`split`].
+/// Inverse of [`split`].
 #[inline(always)]
 fn join<const LITTLE_ENDIAN: bool, V>([left, right]: [[V; 4]; 2]) -> [V; 8] {
     let ([a, b, c, d], [e, f, g, h]) = (left, right);

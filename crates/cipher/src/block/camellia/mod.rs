@@ -23,7 +23,7 @@ pub(crate) struct Camellia {
     decryption: Subkeys,
 }
 
-/// What the rounds take, in their order.
+/// The subkeys of one direction, in the order of the rounds.
 #[derive(Clone, Copy)]
 struct Subkeys {
     before: [u64; 2],

@@ -75,15 +75,15 @@ const OUT: Linear = compose(&H, &inverse(&G_TO_AES));
 const ROTATE_LEFT: Linear = [2, 4, 8, 16, 32, 64, 128, 1];
 const ROTATE_RIGHT: Linear = inverse(&ROTATE_LEFT);
 
-/// What every byte of F's input is added to, where `adds` is added to images:
-/// s₄ rotates before it adds.
+/// The values that are added to the bytes of F's input, if the map adds `adds` to images. s₄
+/// rotates before it adds.
 fn input_mask(leave: &Linear, adds: u8) -> u64 {
     let plain = 0xc5 ^ apply(leave, adds);
     let rotated = apply(&ROTATE_RIGHT, plain);
     u64::from_be_bytes([plain, plain, plain, rotated, plain, plain, rotated, plain])
 }
 
-/// What F adds to its output for the constants of its S-boxes.
+/// The value that F adds to its output for the constants of its S-boxes.
 const OUTPUT_MASK: u64 = {
     let (left, right) = (apply(&ROTATE_LEFT, 0x6e), apply(&ROTATE_RIGHT, 0x6e));
     permute([0x6e, left, right, 0x6e, left, right, 0x6e, 0x6e])
@@ -195,8 +195,7 @@ impl<P: Planes> Work<P> for Substitute<'_> {
     }
 }
 
-/// What is added to the state on its way, so that each half has the mask that
-/// is wanted.
+/// The values that are added to the state on its way, so that each half has the wanted mask.
 struct Sums {
     /// To the left half at first.
     before: u64,
@@ -250,7 +249,7 @@ impl Drop for Sums {
     }
 }
 
-/// What the rounds of one direction take, for images of bytes.
+/// The keys of one direction's rounds, for images of bytes.
 struct Keys<P: Planes> {
     /// Added to the left half at first.
     before: [u32; 8],

@@ -1,5 +1,5 @@
-//! What CAST-128 (RFC 2144) and CAST-256 (RFC 2612) share: the three kinds of
-//! round, and their S-boxes.
+//! The parts that CAST-128 (RFC 2144) and CAST-256 (RFC 2612) share: the three kinds of round, and
+//! their S-boxes.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(super) mod planes;

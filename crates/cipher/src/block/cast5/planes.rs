@@ -102,7 +102,7 @@ fn split<V>([a, b, c, d, e, f, g, h]: [V; 8]) -> [[V; 4]; 2] {
     [[d, c, b, a], [h, g, f, e]]
 }
 
-/// What undoes [`split`].
+/// Inverse of [`split`].
 #[inline(always)]
 fn join<V>([[d, c, b, a], [h, g, f, e]]: [[V; 4]; 2]) -> [V; 8] {
     [a, b, c, d, e, f, g, h]

@@ -137,7 +137,7 @@ fn split<V>(x: [V; 16]) -> [[V; 4]; 4] {
     [[d, c, b, a], [h, g, f, e], [l, k, j, i], [p, o, n, m]]
 }
 
-/// What undoes [`split`].
+/// Inverse of [`split`].
 #[inline(always)]
 fn join<V>(words: [[V; 4]; 4]) -> [V; 16] {
     let [[d, c, b, a], [h, g, f, e], [l, k, j, i], [p, o, n, m]] = words;

@@ -3,8 +3,8 @@
 //! Bit i of many blocks stands in one register: see [`planes`]. A pass over all
 //! lanes of the registers costs the same however few blocks are asked for.
 //!
-//! DES keys can be found by trying them all, and 64-bit blocks repeat after
-//! 2³² of them: both ciphers are here to read old data, not to protect new.
+//! DES keys can be found by trying them all, and 64-bit blocks repeat after 2³² of them. Both
+//! ciphers are here to read old data, not to protect new data.
 
 pub(crate) mod gates;
 pub(crate) mod planes;
@@ -61,7 +61,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Who encrypts and decrypts, on which CPU.
+/// A CPU that encrypts and decrypts.
 pub(crate) trait Cpu: Copy + Send + Sync + 'static {
     /// Does these rounds with every block in place.
     fn crypt(self, rounds: Rounds<'_>, blocks: &mut [Block]);
@@ -80,17 +80,17 @@ pub(crate) trait Cpu: Copy + Send + Sync + 'static {
         });
     }
 
-    /// What takes less time for few blocks, if there is anything.
+    /// A cipher that takes less time for few blocks, if there is one.
     fn few(self, _keys: &[RoundKey]) -> Option<super::Keyed<8>> {
         None
     }
 }
 
-/// Blocks that [`Cpu::few`] takes less time for than a pass over 512 lanes: measured,
-/// it is 25.
+/// The most blocks that [`Cpu::few`] takes less time for than a pass over 512 lanes. The measured
+/// limit is 25.
 const FEW: usize = 24;
 
-/// A key schedule and who works by it.
+/// A key schedule, and the CPU that works by it.
 struct Keyed<C, const KEYS: usize> {
     cpu: C,
     round_keys: Box<[RoundKey; KEYS]>,

@@ -18,7 +18,7 @@ pub(crate) trait Planes: Copy {
     /// Its registers.
     type Registers: Registers;
 
-    /// What a row's number differs by from that of the plane that it becomes.
+    /// The difference, by XOR, between a row's number and that of the plane that it becomes.
     const MIRRORED: usize = 0;
 
     /// The registers.

@@ -1,5 +1,5 @@
-//! What Anubis and Khazad (Barreto, Rijmen 2000; the tweaked versions of
-//! NESSIE) share: the S-box and the field.
+//! The parts that Anubis and Khazad (Barreto, Rijmen 2000; the tweaked versions of NESSIE) share:
+//! the S-box and the field.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) mod planes;

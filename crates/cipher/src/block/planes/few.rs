@@ -17,7 +17,7 @@ pub(crate) trait Few<P: Planes, const ROWS: usize>: Send + Sync + 'static {
     /// Encrypts every block.
     fn encrypt(&self, planes: P, state: [P::Vector; ROWS]) -> [P::Vector; ROWS];
 
-    /// What undoes [`arrange`](Self::arrange).
+    /// Inverse of [`arrange`](Self::arrange).
     fn restore(&self, planes: P, state: [P::Vector; ROWS]) -> [P::Vector; ROWS];
 
     /// Encrypts whole sectors in place in CBC mode, of which there are no more

@@ -21,7 +21,7 @@ pub(crate) const fn apply(map: &Linear, x: u8) -> u8 {
     sum
 }
 
-/// What the lower nibble and the upper one add to `map` of a byte.
+/// The values that the lower nibble and the upper one add to `map` of a byte.
 pub(crate) fn of_nibbles(map: &Linear) -> [Nibbles; 2] {
     let mut tables = [[0; 16]; 2];
     for x in 0..16 {
@@ -42,7 +42,7 @@ pub(crate) const fn compose(second: &Linear, first: &Linear) -> Linear {
     map
 }
 
-/// What undoes `map`, which can be undone.
+/// The inverse of `map`, which must be invertible.
 pub(crate) const fn inverse(map: &Linear) -> Linear {
     let mut inverse = [0; 8];
     let mut x = 0;

@@ -1,15 +1,14 @@
-//! Byte planes: a register holds one byte of each of many blocks. What ciphers
-//! made of tables of bytes are written over, once for every CPU.
+//! Byte planes: a register holds one byte of each of many blocks. Ciphers made of tables of bytes
+//! are written over planes, once for every CPU.
 //!
 //! ```text
 //! plane 0   byte 0 of block 0, of block 1, of block 2, …
 //! plane 1   byte 1 of block 0, of block 1, of block 2, …
 //! ```
 //!
-//! A table of 256 bytes fits in a few registers, where one or two instructions
-//! look up all bytes of a plane at once: in constant time, because the index is
-//! never an address. Linear maps of a byte are one instruction or two, and
-//! sums of bytes go by whole planes.
+//! A table of 256 bytes fits in a few registers, where one or two instructions look up all bytes of
+//! a plane at once. That takes constant time, because the index is never an address. Linear maps of
+//! a byte are one instruction or two, and sums of bytes go by whole planes.
 //!
 //! Ciphers that add and rotate words turn four planes into four registers of
 //! 32-bit words and back, with [`to_words`](Planes::to_words) and
@@ -48,7 +47,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
     /// [`invert_back`](Self::invert_back), but for [`BACK_ADDS`](Self::BACK_ADDS).
     const FROM_AES_FIELD_BACK: Linear = Self::FROM_AES_FIELD;
 
-    /// What is added to what [`FROM_AES_FIELD_BACK`](Self::FROM_AES_FIELD_BACK) gives.
+    /// The constant to add to the result of [`FROM_AES_FIELD_BACK`](Self::FROM_AES_FIELD_BACK).
     const BACK_ADDS: u8 = 0;
 
     /// Whether [`invert`](Self::invert) is one instruction, so that a cipher made
@@ -290,7 +289,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         self.rows_to_words(turned)
     }
 
-    /// What undoes [`rows_to_words`](Self::rows_to_words).
+    /// Inverse of [`rows_to_words`](Self::rows_to_words).
     #[inline(always)]
     fn words_to_rows(self, words: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
         let mut rows = [words[0][0]; 16];
@@ -303,7 +302,8 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         rows
     }
 
-    /// What undoes both: the first two words come as they are after planes.
+    /// Inverse of both, each for half of the words. The first two words are as after planes, the
+    /// others as [`rows_to_words`](Self::rows_to_words) gives them.
     #[inline(always)]
     fn half_turned_words_to_rows(self, words: [[Self::Vector; 4]; 4]) -> [Self::Vector; 16] {
         self.words_to_rows(words)
@@ -331,7 +331,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         self.transpose_pairs(x)
     }
 
-    /// What undoes [`halves_to_planes`](Self::halves_to_planes).
+    /// Inverse of [`halves_to_planes`](Self::halves_to_planes).
     #[inline(always)]
     fn planes_to_halves(self, x: [Self::Vector; 8]) -> [Self::Vector; 8] {
         let mut x = self.transpose_pairs(x);
@@ -372,8 +372,7 @@ pub(crate) trait Planes: Copy + Send + Sync + 'static {
         [p, q, r, s]
     }
 
-    /// What undoes [`to_words`](Self::to_words), but for
-    /// [`TURNS`](Self::TURNS).
+    /// Inverse of [`to_words`](Self::to_words), but for [`TURNS`](Self::TURNS).
     #[inline(always)]
     fn to_planes(self, mut x: [Self::Vector; 4]) -> [Self::Vector; 4] {
         let mut i = 0;
@@ -399,7 +398,7 @@ pub(crate) const LINE: usize = 64;
 /// has blocks.
 pub(crate) type Lines = [usize; 4];
 
-/// For [`Planes::shuffle`], what is no byte's number.
+/// For [`Planes::shuffle`]: a number that selects no byte, so the result is zero.
 pub(crate) const NOTHING: u8 = 0x80;
 
 /// Byte 4·i + j to 4·j + i.

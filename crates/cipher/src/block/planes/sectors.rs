@@ -212,8 +212,7 @@ impl<P: Planes, K: Kernel<P, N>, const N: usize> BlockCipher<N> for InPlanes<P, 
 /// Most blocks in a group.
 const MOST: usize = 64;
 
-/// Encrypts or decrypts every block in place. What is left over takes a group
-/// of its own.
+/// Encrypts or decrypts every block in place. The blocks left over take a group of their own.
 struct Blocks<'a, P, const N: usize> {
     rounds: &'a dyn Rounds<P, N>,
     encrypt: bool,
@@ -265,10 +264,10 @@ fn in_groups<P: Planes, const N: usize, const G: usize>(
     }
 }
 
-/// Encrypts or decrypts whole sectors in place in XTS mode; `starts` has the
-/// first tweak of each. Eight registers always belong to one sector.
+/// Encrypts or decrypts whole sectors in place in XTS mode; `starts` has the first tweak of each.
+/// Eight registers always belong to one sector.
 ///
-/// XTS is for blocks of 16 bytes: nobody calls it for others.
+/// XTS is for blocks of 16 bytes: it is never called for others.
 struct Xts<'a, P, const N: usize> {
     rounds: &'a dyn Rounds<P, N>,
     encrypt: bool,
@@ -492,7 +491,7 @@ impl<P: Planes, const N: usize> Work<P> for DecryptCbc<'_, P, N> {
     }
 }
 
-/// What the blocks of sectors are added to.
+/// The IVs and the ciphertext that decrypted blocks are added to in CBC mode.
 struct Chains<'a, const N: usize> {
     ivs: &'a [[u8; N]],
     sector_rows: usize,

@@ -16,7 +16,7 @@ fn inputs() -> [[u8; BYTES]; 4] {
     std::array::from_fn(|j| std::array::from_fn(|i| (i * i * 37 + j * 91 + i / 3) as u8))
 }
 
-/// What every operation makes of the first bytes of the inputs, in the order of the code.
+/// The results of every operation on the first bytes of the inputs, in the order of the code.
 struct Everything<'a> {
     inputs: [&'a [u8]; 4],
     outputs: &'a mut Vec<Vec<u8>>,

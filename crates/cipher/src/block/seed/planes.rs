@@ -89,7 +89,7 @@ impl<P: Planes> InWords<P> {
     fn g(&self, planes: P, x: P::Vector) -> P::Vector {
         /// m₂ᵢ₋ₖ for every k.
         const MASKS: [u32; 4] = [0xcffc_cffc, 0xf33f_f33f, 0xfccf_fccf, 0x3ff3_3ff3];
-        /// What the S-boxes add comes to after the sums.
+        /// The share of the S-boxes' constants in the result, after the sums.
         const LEFT: u32 = {
             let constants =
                 u32::from_le_bytes([SBOXES[0][0], SBOXES[1][0], SBOXES[0][0], SBOXES[1][0]]);

@@ -14,7 +14,7 @@ use crate::block::gates::Gates;
 /// The four words of a block.
 pub(crate) type Words = [u32; 4];
 
-/// What `forward::<I>` adds to the true output of S-box I.
+/// The values that `forward::<I>` adds to the true output of S-box I.
 pub(super) const COMPLEMENTS: [Words; 8] = [
     [!0, !0, 0, 0],
     [!0, !0, !0, !0],

@@ -1,6 +1,6 @@
-//! Serpent in vector registers: a word of as many blocks in each as it has
-//! lanes, four registers to a group of blocks, and as many groups in flight as
-//! the registers hold, because a round of one waits for itself.
+//! Serpent in vector registers. Each register holds a word of as many blocks as it has lanes, and
+//! four registers hold a group of blocks. As many groups are in flight as the registers hold,
+//! because a round of one group waits for itself.
 //!
 //! ```text
 //! as in memory   a = block 0, block 1, …        b = the next blocks   c   d
@@ -301,8 +301,8 @@ struct Cbc<'a> {
 }
 
 impl Cbc<'_> {
-    /// What stood before block `at` of those that come, where that is not
-    /// among them.
+    /// The ciphertext or IV before block `at` of the next blocks; `None` if it is one of these
+    /// blocks.
     #[inline(always)]
     fn before(&self, at: usize) -> Option<Block> {
         let place = self.done + at;
@@ -511,8 +511,8 @@ fn inverse_round<const I: usize, const N: usize, R: Registers>(
     }
 }
 
-/// What takes its rounds in turns, operation by operation, and what one after the other:
-/// without gates of three inputs there are not the registers for turns.
+/// Splits the groups: the pairs do their rounds in turns, operation by operation, and the rest one
+/// after the other. Without gates of three inputs there are too few registers for turns.
 #[inline(always)]
 fn pairs<R: Registers>(groups: &mut [Group<R>]) -> (&mut [[Group<R>; 2]], &mut [Group<R>]) {
     match R::TERNARY {

@@ -99,7 +99,7 @@ impl<R: Registers> Two<R> {
         [Two(a, e), Two(b, f), Two(c, g), Two(d, h)]
     }
 
-    /// What undoes [`join`](Self::join).
+    /// Inverse of [`join`](Self::join).
     #[inline(always)]
     pub(super) fn part([a, b, c, d]: [Self; 4]) -> [[Register<R>; 4]; 2] {
         [[a.0, b.0, c.0, d.0], [a.1, b.1, c.1, d.1]]

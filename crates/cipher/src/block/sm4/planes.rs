@@ -70,7 +70,7 @@ pub(crate) fn keyed<P: Planes>(key: &[u8], planes: P) -> InPlanes<P, InWords<P>>
     let mut decryption = encryption;
     decryption.reverse();
     for keys in [&mut encryption, &mut decryption] {
-        // What the constants have added to each word so far.
+        // The sums that the constants have added to each word so far.
         let mut sums = [0; 4];
         for (i, key) in keys.iter_mut().enumerate() {
             let sum = sums[(i + 1) % 4] ^ sums[(i + 2) % 4] ^ sums[(i + 3) % 4] ^ zero;
@@ -175,8 +175,8 @@ impl<P: Planes, const ROWS: usize> Few<P, ROWS> for InWords<P> {
 }
 
 impl<P: Planes> InWords<P> {
-    /// What the round of this number takes besides the word that was changed
-    /// last; after the last round nothing takes it.
+    /// The sum of the round's inputs, round key included, without the word that was changed last.
+    /// After the last round it is unused.
     #[inline(always)]
     fn others(&self, planes: P, x: P::Vector, y: P::Vector, round: usize) -> P::Vector {
         planes.xor3(x, y, planes.splat(self.encryption[round % ROUNDS]))

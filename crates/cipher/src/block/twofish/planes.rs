@@ -359,8 +359,8 @@ const fn in_words(from: [u8; 4]) -> [u8; 16] {
     bytes
 }
 
-/// The words of a state. What f gives is turned, so is what it is added to, and f is of
-/// either half in turns: the second half is turned, all the time.
+/// The words of a state. f gives turned words, so the half that they are added to must be turned as
+/// well. The two halves take turns as the input of f, so the second half is turned all the time.
 #[inline(always)]
 fn state<P: Planes>(planes: P, rows: [P::Vector; 16]) -> [Word<P>; 4] {
     let [a, b, ..] = planes.rows_to_words(rows);

@@ -1,10 +1,10 @@
-//! What several children did, compared.
+//! The comparison of several children's recordings.
 
 use std::fmt;
 
 use super::step::{self, Recording};
 
-/// What the children did.
+/// The result of the comparison.
 pub enum Traces {
     /// The same instructions, which touched the same addresses and divided the
     /// same numbers.
@@ -108,8 +108,8 @@ fn difference(first: &Recording, other: &Recording) -> Option<Traces> {
     })
 }
 
-/// What `addr2line -e FILE` takes: this process has the files of its children,
-/// at the same addresses.
+/// A place as `addr2line -e FILE` takes it. This process has the files of its children at the same
+/// addresses.
 fn place(address: u64) -> String {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let parsed = |line: &str| {

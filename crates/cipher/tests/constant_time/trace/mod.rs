@@ -1,7 +1,6 @@
-//! What instructions and addresses a secret changes: the same request is run
-//! for several secrets on the real CPU, and every instruction is recorded. If
-//! the recordings are equal, no branch and no address has depended on the
-//! secret.
+//! The instructions and addresses that a secret changes. The same request is run for several
+//! secrets on the real CPU, and every instruction is recorded. If the recordings are equal, no
+//! branch and no address has depended on the secret.
 //!
 //! Each secret has a child of its own. All are copies of one process, so they
 //! have the same addresses from the start, and what they allocate gets the same
@@ -59,7 +58,8 @@ pub fn findings(scope: Scope, filter: &str) -> Result<Findings, Silence> {
     Ok(findings)
 }
 
-/// What is run once more: prints what it finds in every combination of its part.
+/// The body of the process that the test starts once more: prints the findings in every combination
+/// of its part.
 pub fn watched(scope: Scope, filter: &str, part: usize, parts: usize) {
     let mut recordings = Recordings::new(SECRETS);
     for control in controls::here() {
@@ -158,7 +158,7 @@ fn examine(
         end();
         assert!(data == plain, "{spec} {backend}");
     };
-    // What happens once in a process has happened when it is copied.
+    // One-time work of a process is done before the process is copied.
     work(0, || (), || ());
     recordings.compare(secrets, |number| work(number, step::begin, step::end))
 }

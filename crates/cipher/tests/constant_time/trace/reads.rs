@@ -1,5 +1,5 @@
-//! What an instruction lets an observer see of its registers: the addresses it
-//! touches, and what a divider takes time for; and where it goes.
+//! The effects of an instruction's registers that an observer can see: the addresses it touches,
+//! the operands that a divider's time depends on, and where it goes.
 //!
 //! A signal's handler uses this: nothing here allocates.
 
@@ -22,7 +22,7 @@ const RBP: u8 = 5;
 const RSI: u8 = 6;
 const RDI: u8 = 7;
 
-/// What of an instruction can be observed.
+/// The observable inputs of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reads {
     /// Memory that it names.
@@ -49,7 +49,7 @@ struct Address {
     is_short: bool,
 }
 
-/// What it divides by.
+/// The divisor of a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Divisor {
     Register(u8),
@@ -251,11 +251,11 @@ pub enum Goes {
     Nowhere,
 }
 
-/// What has the address of an instruction.
+/// The place that holds the address of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Register(u8),
-    /// What the instruction's memory has.
+    /// The memory that the instruction names.
     Memory,
 }
 
@@ -317,7 +317,7 @@ impl Known {
         }
     }
 
-    /// What memory it names.
+    /// The address of the memory that it names.
     pub fn address(&self, registers: &Registers) -> u64 {
         self.reads
             .address
@@ -388,7 +388,7 @@ pub fn holds(condition: ConditionCode, flags: u64) -> bool {
     }
 }
 
-/// What is observed of instructions that are easily overlooked.
+/// Checks the observed inputs of instructions that are easily overlooked.
 pub fn nothing_is_overlooked() {
     let names = |code: &[u8]| {
         let known = Known::of(code, 0x1000).unwrap_or_else(|| panic!("unknown: {code:x?}"));

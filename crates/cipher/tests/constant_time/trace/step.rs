@@ -9,10 +9,9 @@
 //!
 //! # Safety case
 //!
-//! * `fork` is sound in a process with one thread: nothing holds a lock in the
-//!   child that nobody would release. [`prepare`] asserts that there is one.
-//!   The child never returns from there: a panic is caught, and `_exit` runs
-//!   nothing of the parent's.
+//! * `fork` is sound in a process with one thread: the child inherits no lock that would never be
+//!   released. [`prepare`] asserts that there is one. The child never returns from there: a panic
+//!   is caught, and `_exit` runs nothing of the parent's.
 //! * The handler interrupts any code, that of the allocator as well. So it
 //!   allocates nothing, locks nothing, makes no system call and does not panic;
 //!   the decoder's tables exist before ([`prepare`]). It runs on a stack of its
@@ -82,7 +81,7 @@ pub struct Step {
     pub seen: u64,
 }
 
-/// What a child leaves behind.
+/// The results that a child leaves behind.
 #[repr(C)]
 struct Shared {
     /// All that its work was.
@@ -99,7 +98,7 @@ struct Copies {
     used: usize,
 }
 
-/// What the handler knows.
+/// The handler's state.
 struct State {
     shared: *mut Shared,
     /// Instructions by hash of their address, which is 0 where there is none,
@@ -316,7 +315,7 @@ fn decoded(address: u64) -> Option<Known> {
     decoded(LONGEST.min(in_page)).or_else(|| decoded(LONGEST))
 }
 
-/// Runs what comes next, as far as nobody sees anything of it.
+/// Runs the next instructions, up to one that an observer could see something of.
 extern "C" fn handler(_signal: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel gives the context of what was interrupted, and nothing
     // else uses the state meanwhile.
@@ -604,7 +603,7 @@ impl<'a> Vectors<'a> {
         self.copy(component, self.offsets[component] + from, to);
     }
 
-    /// What is not stored is zero.
+    /// Copies a part of a component; a component that is not stored is zero.
     fn copy(&self, component: usize, from: usize, to: &mut [u8]) {
         let is_stored = self
             .stored

@@ -8,15 +8,15 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The text is no URI of an export.
+    /// The text isn't a URI of an export.
     #[error("`{}` isn't an NBD URI: {what}", text.display())]
     Uri {
         /// The text.
         text: OsString,
-        /// What is wrong with it.
+        /// The fault in the text, as the end of a sentence.
         what: &'static str,
     },
-    /// Nobody answers there.
+    /// The server cannot be reached.
     #[error("cannot reach an NBD server at {address}")]
     Connect {
         /// Where.
@@ -49,7 +49,7 @@ pub enum ClientError {
     Refused {
         /// Where.
         address: Address,
-        /// What it replied.
+        /// The server's reply.
         code: u32,
     },
     /// The server does not speak the protocol.
@@ -82,7 +82,7 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// What the user can do about it.
+    /// The remedy, as one sentence or two.
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Uri { .. } => {
@@ -114,7 +114,7 @@ impl ClientError {
         }
     }
 
-    /// Whether something else has to be given, and trying again is no use.
+    /// Whether the user must give other input, so that trying again is useless.
     pub fn is_bad_input(&self) -> bool {
         match self {
             Self::Uri { .. }

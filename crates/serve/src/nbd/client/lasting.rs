@@ -1,8 +1,8 @@
 //! How a device outlives its connections.
 //!
-//! Whoever finds a line broken makes all lines anew, while it has locked them all.
-//! So what was acknowledged is sent again before anybody reads or writes, and
-//! nothing else is under way meanwhile.
+//! The thread that finds a line broken locks all lines and makes all their connections anew. So
+//! acknowledged writes are sent again before any other thread reads or writes, and nothing else is
+//! under way meanwhile.
 
 use super::line::State;
 use super::pieces::Pieces;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// How long nobody tries again, after it was given up.
+/// The time without a further attempt after an attempt was given up.
 const REST: Duration = Duration::from_secs(1);
 
 /// How long a server may take to end connections that are given up.
@@ -28,26 +28,25 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// Writes that are sent again at a time.
 const REPLAYED: usize = 32;
 
-/// Something else would be behind the same name.
+/// The flags that must not change: with others, the same name leads to a different export.
 const RELIED_ON: u16 = transmission::READ_ONLY
     | transmission::SEND_FLUSH
     | transmission::SEND_TRIM
     | transmission::CAN_MULTI_CONN;
 
-/// What came of earlier attempts.
+/// The outcome of earlier attempts to reconnect.
 #[derive(Default)]
 pub struct Recovery {
     /// The pause before the next attempt, where nothing came over the last
     /// connections.
     pause: Duration,
-    /// Why it was given up, and when.
+    /// The last error after which the device gave up, and the time.
     given_up: Option<(Instant, Arc<ClientError>)>,
 }
 
 impl NbdDevice {
-    /// The connections beside the first, all to a server that is still the same
-    /// when the last is made: one that was restarted meanwhile does not know what
-    /// was written before.
+    /// The first connection and the others, all to a server that is still the same when the last is
+    /// made. A server that was restarted meanwhile does not know the earlier writes.
     pub(super) fn all_roads(
         &self,
         first: Road,
@@ -74,8 +73,8 @@ impl NbdDevice {
         }
     }
 
-    /// Makes all connections anew, unless somebody has done so since the
-    /// generation `seen`; or has all requests fail.
+    /// Makes all connections anew; if that fails, all requests fail. Does nothing if another thread
+    /// has reconnected since the generation `seen`, or if the device does not last.
     pub(super) fn recover(&self, seen: u64) {
         let mut recovery = self.recovery.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.lasts || self.generation.load(Ordering::Relaxed) != seen {
@@ -97,7 +96,7 @@ impl NbdDevice {
                     state.road = None;
                     fail_all(state, &error);
                 }
-                // Who was told the old reason has not tried.
+                // An attempt that ended with the old error was not a new try.
                 match &recovery.given_up {
                     Some((_, known)) if Arc::ptr_eq(known, &error) => {}
                     _ => recovery.given_up = Some((Instant::now(), error)),
@@ -137,8 +136,8 @@ impl NbdDevice {
                 Ok(()) => return Ok(()),
                 Err(error) => {
                     recovery.pause = longer(recovery.pause);
-                    // Somebody else's storage does not become ours again by itself, and
-                    // who has waited once need not wait again.
+                    // Foreign storage does not become ours again by itself, and a device that has
+                    // waited once need not wait again.
                     let over = matches!(error, ClientError::Changed { .. })
                         || recovery.given_up.is_some()
                         || left(until) <= recovery.pause;
@@ -228,7 +227,7 @@ impl NbdDevice {
             }
             pending.error = None;
             pending.covers = self.unflushed().next();
-            // What cannot be sent is under way all the same.
+            // A request that cannot be sent is under way all the same.
             let _ = state.send(pending, self.silence());
         }
         match state.road {
@@ -262,7 +261,7 @@ impl Road {
     }
 }
 
-/// What the server said to writes that were sent again.
+/// Fails if the server refused a write that was sent again.
 fn took(traffic: &mut Traffic) -> Result<(), ClientError> {
     let refused = traffic.answered.drain(..).find_map(|write| write.error);
     refused.map_or(Ok(()), |number| Err(ClientError::Replay { number }))

@@ -1,8 +1,8 @@
 //! [`Line`]: a connection that queues share.
 //!
-//! Who waits for a reply and finds nobody else receiving waits for the next one,
-//! whosever it is, without the lock; the others sleep until theirs is there. So
-//! all can send meanwhile.
+//! A thread that waits for a reply, and finds no other thread receiving, receives the next reply
+//! without the lock, for whichever request it is. The other threads sleep until their reply is
+//! there. So all can send meanwhile.
 
 use super::road::{Pending, Road, Traffic};
 use super::socket::Socket;
@@ -17,11 +17,11 @@ use std::time::{Duration, Instant};
 pub struct Line {
     state: Mutex<State>,
     changed: Condvar,
-    /// What carries the connection, for who has no time to wait for the lock.
+    /// The socket of the connection, for callers that cannot wait for the lock.
     socket: Mutex<Option<Arc<Socket>>>,
 }
 
-/// What is known of a line.
+/// The state of a line.
 #[derive(Default)]
 pub struct State {
     /// Nothing while it is broken.
@@ -29,7 +29,7 @@ pub struct State {
     pub traffic: Traffic,
     /// Finished requests, by their owners.
     done: HashMap<u64, VecDeque<Completion>>,
-    /// Somebody waits for the next reply.
+    /// A thread waits for the next reply.
     pub receiving: bool,
 }
 
@@ -45,7 +45,7 @@ impl Line {
         state.road = Some(road);
     }
 
-    /// Lets the server end the connection, whoever has the lock.
+    /// Lets the server end the connection. Needs no lock of the line's state.
     pub fn leave(&self) {
         let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(socket) = &*socket {

@@ -1,4 +1,4 @@
-//! [`NbdDevice`]: an NBD export as a device, whoever serves it.
+//! [`NbdDevice`]: an NBD export as a device, for any server.
 //!
 //! ```text
 //! queue ─┐                        ┌─ Road ── server       Unflushed: writes that were
@@ -55,31 +55,28 @@ const MOST_BUFFERS: usize = 8;
 
 /// An export of an NBD server.
 ///
-/// It has up to four connections, where the server lets a client have several
-/// (`NBD_FLAG_CAN_MULTI_CONN`), or one; queues and callers share them.
+/// It has up to four connections if the server lets a client have several
+/// (`NBD_FLAG_CAN_MULTI_CONN`), otherwise one. Queues and callers share them.
 ///
-/// One that was [connected](Self::connect) is over when its connection is. One
-/// that was [opened](Self::open) lasts: when a connection breaks, or a request is
-/// not answered for half of its [patience](Self::with_patience), all connections
-/// are made anew, with pauses from 10 ms up to 2 s. Then
+/// A device that was [connected](Self::connect) ends with its connection. One that was
+/// [opened](Self::open) lasts. All connections are made anew when one breaks, or when a request is
+/// not answered for half of its [patience](Self::with_patience). Pauses between attempts grow from
+/// 10 ms to 2 s. Then
 ///
-/// 1. writes and discards that were acknowledged since the last flush are sent
-///    again, in their order: the server may have lost them. Up to 64 MiB are kept
-///    for that; then the server has to flush. So a flush that succeeds means what
-///    it always means, and nothing is told twice;
-/// 2. requests that were not answered are sent again: each may be carried out
-///    twice.
+/// 1. writes and discards that were acknowledged since the last flush are sent again, in their
+///    order, because the server may have lost them. Up to 64 MiB are kept for that; then the server
+///    has to flush. So a successful flush means what it always means, and no completion is reported
+///    twice;
+/// 2. requests that were not answered are sent again: each may be carried out twice.
 ///
-/// A request that has no answer when its patience is over fails, and so do all
-/// others that wait; the device asks for the server again at most once a second.
-/// What was kept is kept, and a later flush succeeds only if the server takes it.
-/// Where the export has another size or other abilities than before, every request
-/// fails until it is as it was.
+/// A request without an answer at the end of its patience fails, and so do all other requests that
+/// wait. After that, the device tries the server at most once a second. Kept writes stay kept, and
+/// a later flush succeeds only if the server accepts them. If the export has another size or other
+/// abilities than before, every request fails until the export is as it was.
 ///
-/// A connection that breaks while the server lives is given a second to end on
-/// the server's side. A server that carries out a request of an ended connection
-/// later than that may overwrite what was written since; the protocol has nothing
-/// against that.
+/// A connection that breaks while the server lives is given a second to end on the server's side. A
+/// server that carries out a request of an ended connection later than that may overwrite newer
+/// data. The protocol does not forbid that.
 pub struct NbdDevice {
     server: Server,
     offer: Offer,
@@ -156,7 +153,7 @@ impl NbdDevice {
         Self { patience, ..self }
     }
 
-    /// Whether the server lets nobody write.
+    /// Whether the server refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.offer.has(transmission::READ_ONLY)
     }
@@ -214,7 +211,7 @@ impl NbdDevice {
         self.lasts && self.offer.has(transmission::SEND_FLUSH)
     }
 
-    /// Who owns requests from now on.
+    /// A number for a new owner of requests.
     fn owner(&self) -> u64 {
         self.owners.fetch_add(1, Ordering::Relaxed)
     }
@@ -253,7 +250,7 @@ impl NbdDevice {
         }
         let mut state = line.lock();
         let flush = request.operation == Operation::Flush;
-        // Where there is no flush, or nothing to do, it is done.
+        // A flush that the server does not have, or an empty request, is done.
         let empty = !flush && request.length() == 0;
         let nothing = empty || (flush && !self.offer.has(transmission::SEND_FLUSH));
         if outcome.is_err() || nothing {
@@ -285,7 +282,7 @@ impl NbdDevice {
             return Ok(());
         }
         let _settling = self.settling.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have had it flushed meanwhile.
+        // Another thread may have had the server flush meanwhile.
         let full = self.unflushed().is_full();
         match full {
             true => self.flush(),
@@ -320,7 +317,8 @@ impl NbdDevice {
                 continue;
             }
             let deadline = present.traffic.deadline(self.silence());
-            // Nobody may have looked for long, or a server say nothing in many words.
+            // No thread may have looked for a long time, or the server may send many messages that
+            // answer nothing.
             let outcome = if begun.elapsed() < self.silence() && road.has_news() {
                 let received = state.receive(self.silence());
                 self.distribute(line, &mut state, owner);
@@ -336,7 +334,7 @@ impl NbdDevice {
                 let news = socket.await_news(deadline);
                 state = line.lock();
                 state.receiving = false;
-                // Who sleeps waits for the next reply, if it is not this one who does.
+                // A sleeping thread receives the next reply if this one does not.
                 line.tell();
                 // Others may have broken it, or made it anew.
                 match (&state.road, news) {
@@ -375,8 +373,8 @@ impl NbdDevice {
                     self.unflushed().keep(&mut request);
                 }
                 (Operation::Flush, Ok(())) if self.keeps() => self.unflushed().forget(covers),
-                // Nobody knows what of it is durable: it is sent again before the
-                // next flush.
+                // It is unknown which writes are durable, so all are sent again before the next
+                // flush.
                 (Operation::Flush, Err(_)) if self.keeps() => state.road = None,
                 _ => {}
             }
@@ -407,7 +405,7 @@ impl NbdDevice {
         line.tell();
     }
 
-    /// Whoever served does no more.
+    /// The error for a server that no longer serves.
     fn gone(&self, source: io::Error) -> BlockError {
         BlockError::ServerGone {
             address: self.server.address.to_string(),
@@ -540,7 +538,8 @@ fn security(uri: &Uri) -> Result<Option<Box<dyn Security>>, ClientError> {
     }
 }
 
-/// What a server means by its number, which may be any.
+/// The system error for a server's error number, which may be any number: EIO if it is 4096 or
+/// more.
 fn as_system(number: u32) -> io::Error {
     let known = i32::try_from(number).ok().filter(|known| *known < 4096);
     io::Error::from_raw_os_error(known.unwrap_or(super::wire::errno::EIO as i32))

@@ -47,7 +47,7 @@ impl<'a> NbdQueue<'a> {
         })
     }
 
-    /// What was answered; the request that is whole by that.
+    /// Takes an answered part back; returns the whole request once all its parts are answered.
     fn put_back(&mut self, completion: Completion) -> Option<Completion> {
         let Completion { request, result } = completion;
         let index = (request.tag >> PART_BITS) as usize;

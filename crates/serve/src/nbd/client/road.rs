@@ -59,7 +59,7 @@ pub struct Server {
     pub security: Option<Box<dyn Security>>,
 }
 
-/// What a server says of an export.
+/// The properties of an export, as its server states them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offer {
     /// Bytes.
@@ -101,7 +101,7 @@ impl fmt::Display for Offer {
 /// A request that was sent, or is to be.
 pub struct Pending {
     pub request: Request,
-    /// Who is told of its end.
+    /// The owner, which gets the completion.
     pub owner: u64,
     /// When it was handed over.
     pub since: Instant,
@@ -109,13 +109,13 @@ pub struct Pending {
     pub sent: Instant,
     /// The first error of its reply's chunks.
     pub error: Option<u32>,
-    /// What of a read has arrived.
+    /// The parts of a read that have arrived.
     pub arrived: Pieces,
     /// Of a flush: writes before this number are durable when it is done.
     pub covers: u64,
 }
 
-/// What is under way on a connection, by its cookie, and what was answered.
+/// The requests under way on a connection, by their cookies, and the answered ones.
 #[derive(Default)]
 pub struct Traffic {
     cookie: u64,
@@ -230,7 +230,7 @@ impl Road {
         Err(ClientError::Protocol("information"))
     }
 
-    /// What carries it.
+    /// The socket that carries the connection.
     pub fn socket(&self) -> &Arc<Socket> {
         &self.stream.socket
     }
@@ -465,7 +465,7 @@ impl Drop for Road {
             // The server may be gone before.
             let _ = self.send_parts(&[&leave.bytes()], &mut Traffic::default());
         }
-        // Who waits for it in another thread need not wait any longer.
+        // Another thread that waits for the connection need not wait any longer.
         self.stream.cut();
     }
 }

@@ -1,5 +1,4 @@
-//! [`Stream`]: a connection to a server, secure or not, that nobody waits on for
-//! ever.
+//! [`Stream`]: a connection to a server, secure or not, on which no wait lasts forever.
 
 use super::road::Address;
 use crate::nbd::secure::Session;
@@ -16,11 +15,11 @@ use std::time::{Duration, Instant};
 /// How long a server may take to go on before its client sleeps.
 const MOMENT: Duration = Duration::from_micros(50);
 
-/// How soon it is looked again whether a server takes one client more.
+/// The pause before trying again whether a server accepts one more client.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// It never blocks by itself: who waits does it in one place, and until a time
-/// that was set before.
+/// A socket that never blocks by itself. A caller waits in one place only, until a time that was
+/// set before.
 pub struct Socket {
     way: Way,
     until: Mutex<Instant>,
@@ -75,7 +74,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Nobody waits for the server any longer than that.
+    /// Ends every wait for the server at `until`.
     pub fn wait_until(&self, until: Instant) {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
     }

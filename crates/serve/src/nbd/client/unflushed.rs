@@ -33,7 +33,7 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// What it has changed.
+    /// The range that it has changed.
     pub fn range(&self) -> ByteRange {
         match self.operation {
             Operation::Discard { length } => ByteRange::new(self.offset, length),
@@ -84,7 +84,7 @@ impl Unflushed {
         self.kept.push_back(kept);
     }
 
-    /// What has a number below `number` is durable.
+    /// Forgets everything with a number below `number`, because it is durable.
     pub fn forget(&mut self, number: u64) {
         if self.first < number {
             self.spare.clear();

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The port that IANA has assigned.
 const PORT: u16 = 10809;
 
-/// What stays as it is in the paths of exports and sockets.
+/// The characters to escape in the paths of exports and sockets: all but letters, digits and these.
 const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -26,8 +26,8 @@ const KEPT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~')
     .remove(b'/');
 
-/// What a URI has only in `%XX`, and people type nevertheless: blanks, quotes and other letters
-/// than English ones. What is written as `%XX` stays.
+/// Characters that a URI may hold only as `%XX`, but that people type: blanks, quotes and others.
+/// All characters outside ASCII are escaped too. Existing `%XX` stays.
 const TYPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -52,12 +52,12 @@ pub struct Uri {
     pub(super) tls: Option<Tls>,
 }
 
-/// What is said of TLS.
+/// The TLS parameters of a URI.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tls {
     /// Where the certificates are.
     pub certificates: PathBuf,
-    /// Who the server's certificate is made out for.
+    /// The host name that the server's certificate must carry.
     pub hostname: String,
 }
 
@@ -154,18 +154,19 @@ impl Uri {
 }
 
 impl Uri {
-    /// What the export is called; nothing is whichever the server has for that.
+    /// The name of the export. The empty name means the server's default export.
     pub fn export(&self) -> &str {
         &self.export
     }
 
-    /// Names of the server that two URIs share if they lead to it, as far as this machine
-    /// knows: by the socket's path without links and by its inode, or by the host's addresses.
+    /// Names of the server that two URIs share if they lead to it, as far as this machine knows.
+    /// They are the socket's path without links and its inode, or the host's addresses.
     pub fn servers(&self) -> Vec<String> {
         match &self.address {
             Address::Unix(socket) => {
                 let path = socket.canonicalize().unwrap_or_else(|_| socket.clone());
-                // What is no socket may have the inode of one that is gone, and is in use still.
+                // Another kind of file may have the inode of a socket that is gone but still in
+                // use.
                 let inode = std::fs::metadata(&path).ok();
                 let inode = inode.filter(|found| found.file_type().is_socket());
                 let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
@@ -204,7 +205,7 @@ struct Parameters {
 }
 
 impl Parameters {
-    /// What is not known is diagnosed.
+    /// Reads the parameters of `query`. An unknown parameter is an error.
     fn of(query: &str) -> Result<Self, &'static str> {
         let mut found = Self::default();
         let pairs = query.split('&');
@@ -326,7 +327,7 @@ mod tests {
                 "{text}"
             );
             assert_eq!(uri.tls, None);
-            // What is printed means the same.
+            // The printed form means the same.
             assert_eq!(parse(&uri.to_string()).unwrap(), uri);
         }
         let here = std::env::current_dir().unwrap();

@@ -78,7 +78,7 @@ fn exports() -> Vec<Named> {
     ]
 }
 
-/// What a client says: right, but for what chance spoils.
+/// A client's messages: right, except for bytes that chance spoils.
 fn speech(random: &mut Xoshiro256PlusPlus) -> Vec<u8> {
     let mut below = |bound: u64| random.next_u64() % bound;
     let name = ["", "a", "b", "c", "d"][below(5) as usize];
@@ -161,7 +161,7 @@ fn check(heard: &[u8]) {
         let length = match be32(left, 0) {
             _ if long => 20 + u64::from(be32(left, 16)),
             wire::CHUNK_MAGIC => 20 + u64::from(be32(left, 16)),
-            // What a simple reply carries only its client knows.
+            // The data of a simple reply is known only to the client that asked.
             _ => return None,
         };
         if !long {

@@ -182,7 +182,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// What it would say in the end: a wish to go on with an export.
+    /// The complete message: a request to go on with an export.
     const SPEECH: &'static [u8] = b"\0\0\0\x03IHAVEOPT\0\0\0\x07\0\0\0\x06\0\0\0\0\0\0";
 
     fn connect(path: &Path) -> Self {
@@ -324,7 +324,8 @@ fn an_address_cannot_take_all_places() {
     });
 }
 
-/// Whoever has the answer has chosen: nobody is sent away for want of time to write it down.
+/// A client that has its answer has chosen: it is not sent away just because the server has not
+/// noted that yet.
 #[test]
 fn who_was_answered_counts() {
     let running = start();

@@ -1,4 +1,4 @@
-//! What other servers have fallen to, tried one by one. docs/SECURITY.md has the list.
+//! The attacks that other servers have fallen to, tried one by one. docs/SECURITY.md has the list.
 
 use super::raw::{Raw, name_of, option_bytes};
 use super::{Running, named};
@@ -67,7 +67,8 @@ fn lengths_that_lie_are_no_danger() {
         let (code, _) = raw.option(kind, named).pop().unwrap();
         assert_eq!(code, reply::ERR_UNKNOWN, "{kind}");
     }
-    // What cannot be refused ends the connection; nothing is waited for.
+    // An option that is too long to be refused ends the connection; the server does not wait for
+    // its data.
     for length in [wire::LONGEST_OPTION + 1, i32::MAX as u32, u32::MAX] {
         for kind in [option::EXPORT_NAME, option::GO, 77] {
             let mut raw = Raw::greet(&running.path(), 3);

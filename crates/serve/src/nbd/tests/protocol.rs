@@ -1,4 +1,4 @@
-//! What the protocol says, item by item.
+//! The rules of the protocol, item by item.
 
 use super::raw::{Raw, go, name_of};
 use super::{Running, named};

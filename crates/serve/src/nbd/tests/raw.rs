@@ -12,12 +12,12 @@ pub struct Raw {
     cookie: u64,
 }
 
-/// What a request was answered with.
+/// The answer to a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// 0 or the protocol's number.
     pub error: u32,
-    /// What was read.
+    /// The data that was read.
     pub data: Vec<u8>,
     /// Extents and their states.
     pub extents: Vec<(u32, u32)>,
@@ -160,7 +160,7 @@ impl Raw {
     /// Whether the server has ended the connection, and sent nothing more.
     pub fn is_over(&mut self) -> bool {
         let mut rest = Vec::new();
-        // What the server did not read makes the end an error.
+        // Data that the server did not read makes the end an error.
         let _ = self.stream.read_to_end(&mut rest);
         rest.is_empty()
     }
@@ -182,7 +182,7 @@ pub fn name_of(name: &str) -> Vec<u8> {
     bytes
 }
 
-/// What the options GO and INFO carry, asking for all there is.
+/// The data of the options GO and INFO, asking for all information.
 pub fn go(name: &str) -> Vec<u8> {
     let mut bytes = name_of(name);
     bytes.extend_from_slice(&3_u16.to_be_bytes());

@@ -98,8 +98,8 @@ fn what_was_said_before_tls_counts_no_more() {
     assert_eq!(raw.ask(command::READ, 0, 0, 512).data, [0; 512]);
 }
 
-/// Who is on the way may put words before the greeting of TLS, and the client
-/// would not know.
+/// An attacker on the way may put messages before the greeting of TLS, and the client would not
+/// know.
 #[test]
 fn what_comes_with_the_wish_for_tls_ends_it() {
     for required in [false, true] {

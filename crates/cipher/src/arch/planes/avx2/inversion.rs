@@ -108,8 +108,8 @@ impl Inversion for ByNibbles {
     }
 }
 
-/// By the last round of AES, encrypting and decrypting (FIPS 197, sections 5.1 and
-/// 5.3), whose S-box is an affine map of the inverse, and whose ShiftRows moves bytes.
+/// Inversion by the last round of AES, encrypting and decrypting (FIPS 197, sections 5.1 and 5.3).
+/// Its S-box is an affine map of the inverse, and its ShiftRows moves bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct ByAes(AesNi);
 
@@ -123,7 +123,8 @@ impl Avx2Planes<ByAes> {
     }
 }
 
-/// What the S-box of AES does to an inverse (section 5.1.1), but for what it adds.
+/// The linear map that AES's S-box applies to an inverse (section 5.1.1), without the constant that
+/// it adds.
 const AFTER: Linear = {
     let mut map = IDENTITY;
     let mut bit = 0;
@@ -134,7 +135,7 @@ const AFTER: Linear = {
     map
 };
 
-/// What it adds.
+/// The constant that the S-box adds.
 const CONSTANT: u8 = 0x63;
 
 /// ShiftRows: which byte comes to each place, and back.

@@ -110,7 +110,7 @@ impl<const BY_ROWS: bool> Words for Avx512Bytes<BY_ROWS> {
     binary! { subtract_words: _mm512_sub_epi32 }
 }
 
-/// What sums of words in planes are made of.
+/// The operations that sums of words in planes are made of.
 impl<const BY_ROWS: bool> Avx512Bytes<BY_ROWS> {
     /// Sums of bytes modulo 2⁸.
     #[inline(always)]

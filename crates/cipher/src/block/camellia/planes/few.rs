@@ -18,7 +18,7 @@ use crate::block::planes::NOTHING;
 /// Registers of halves that are worked on together, left and right ones each.
 pub(super) const MOST_PAIRS: usize = 2;
 
-/// What encryption takes, as the two words of a half in memory.
+/// The keys of encryption, each half as its two words in memory.
 pub(super) struct FewKeys {
     /// Added to the left half at first.
     before: [u32; 2],

@@ -65,7 +65,7 @@ impl<P: Words> InWords<P> {
         words
     }
 
-    /// What undoes [`load`](Self::load).
+    /// Inverse of [`load`](Self::load).
     #[inline(always)]
     pub(crate) fn store<const BIG_ENDIAN: bool, const N: usize, const W: usize>(
         self,

@@ -236,7 +236,7 @@ pub(crate) trait Groups<P: Planes, const G: usize>:
     /// Makes words of four planes of a group, the least significant first.
     fn arrange(self, planes: [P::Vector; 4]) -> [P::Vector; 4];
 
-    /// What undoes [`arrange`](Self::arrange).
+    /// Inverse of [`arrange`](Self::arrange).
     fn restore(self, words: [P::Vector; 4]) -> [P::Vector; 4];
 }
 

@@ -260,7 +260,7 @@ fn a_server_that_refuses_tls_is_left() {
     ] {
         begin(answer(kind, code, &[]));
     }
-    // TLS begins, and what somebody on the way has put behind that does not count.
+    // TLS begins, and data that an attacker on the way has put behind that does not count.
     let early = begin(answer(option::STARTTLS, reply::ACK, &[]));
     assert!(matches!(early, ClientError::Protocol(_)), "{early:?}");
 }
@@ -349,7 +349,7 @@ fn wrong_replies_end_in_errors() {
     let lies: [Lie; 12] = [
         |_| vec![0; 16],
         |_| vec![255; 64],
-        // A request that nobody has made.
+        // A request that was never made.
         |request| wire::simple(0, request.cookie ^ 77).to_vec(),
         // An error that no system has.
         |request| wire::simple(u32::MAX, request.cookie).to_vec(),
@@ -445,7 +445,7 @@ fn who_waits_for_a_silent_server_waits_no_longer_than_was_said() {
     }
 }
 
-/// What a server says is right, but for what chance spoils.
+/// A server's messages are right, except for bytes that chance spoils.
 #[test]
 fn any_server_for_a_moment() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(11);

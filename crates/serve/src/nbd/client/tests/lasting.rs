@@ -110,7 +110,7 @@ impl Mortal {
         NbdDevice::open(&uri(&self.door())).unwrap()
     }
 
-    /// What would be there if the server died now.
+    /// The data that would remain if the server died now.
     fn durable(&self) -> Vec<u8> {
         let mut bytes = vec![0; SIZE as usize];
         self.disk.read_at(0, &mut bytes).unwrap();
@@ -154,7 +154,7 @@ fn model(seed: u64) -> Model {
     }
 }
 
-/// Nobody who uses the device sees that its server dies and loses things.
+/// Users of the device do not notice that its server dies and loses data.
 #[test]
 fn a_device_outlives_servers_that_lose_what_was_not_flushed() {
     for (seed, lines) in [(1, 4), (2, 1)] {
@@ -252,7 +252,7 @@ fn what_is_kept_has_a_bound() {
     assert_eq!(client.unflushed().iter().count(), 0);
 }
 
-/// A server that is away for longer than anybody wants to wait, and comes back.
+/// A server that is away for longer than the client's patience, and comes back.
 #[test]
 fn what_has_no_answer_in_time_fails_and_nothing_is_lost() {
     let mut mortal = Mortal::new();
