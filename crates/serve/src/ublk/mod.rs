@@ -251,15 +251,14 @@ impl Disk {
             let mut threads = Vec::new();
             for number in 0..self.queues {
                 let (node, depth, tell) = (&node, self.depth, tell.clone());
+                let ready = Ready(tell);
                 threads.push(scope.spawn(move || {
                     let queue = ServedQueue::new(node, number, depth);
                     let queue = queue.map_err(UblkError::Queue);
-                    queue.and_then(|queue| queue.serve(export, || tell.send(()).is_ok()))
+                    queue.and_then(|queue| queue.serve(export, || ready.tell()))
                 }));
             }
-            drop(tell);
-            // A thread that fails sends nothing. `recv` fails once no thread can send any more.
-            let all = (0..self.queues).all(|_| heard.recv().is_ok());
+            let all = (0..self.queues).all(|_| heard.recv() == Ok(true));
             let started = match all {
                 true => {
                     let own = u64::from(std::process::id());
@@ -319,7 +318,24 @@ impl Drop for Disk {
     }
 }
 
-/// By which the server of a disk copies data.
+/// Tells whether a queue takes requests. It tells so in any case: a thread that fails, even by a
+/// panic, tells that it does not, while those of the other queues go on.
+struct Ready(mpsc::Sender<bool>);
+
+impl Ready {
+    fn tell(&self) -> bool {
+        self.0.send(true).is_ok()
+    }
+}
+
+impl Drop for Ready {
+    fn drop(&mut self) {
+        // If nothing was told yet, the disk is not started. Later it is not read.
+        let _ = self.0.send(false);
+    }
+}
+
+/// The device through which the server of a disk copies data.
 fn character_device(number: u32) -> PathBuf {
     format!("/dev/ublkc{number}").into()
 }
@@ -567,5 +583,22 @@ mod tests {
         });
         let mut lane = export.lane(512).unwrap();
         assert_eq!(lane.read(0, 512).unwrap(), [0; 512]);
+    }
+
+    /// A queue that fails is heard of while the others go on.
+    #[test]
+    fn a_queue_that_fails_tells_so() {
+        for panics in [false, true] {
+            let (tell, heard) = mpsc::channel();
+            let works = Ready(tell.clone());
+            assert!(works.tell());
+            let fails = Ready(tell);
+            let failed = std::thread::spawn(move || {
+                let _fails = fails;
+                assert!(!panics, "as a queue may");
+            });
+            assert_eq!(failed.join().is_err(), panics);
+            assert_eq!((heard.recv(), heard.recv()), (Ok(true), Ok(false)));
+        }
     }
 }
