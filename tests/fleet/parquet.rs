@@ -173,7 +173,7 @@ fn an_attempt_that_was_dropped_is_exported_no_more() {
     assert_eq!(files(&sandbox, "trials").len(), 3);
     put(&host, &attempt("20261121-b", false));
     let said = sandbox.ok(&export);
-    assert!(said.contains("Removed 1 file(s) of attempts"), "{said}");
+    assert!(said.contains("Removed 1 file(s) of earlier attempts"), "{said}");
     let left = files(&sandbox, "trials");
     assert_eq!(left.len(), 3, "{left:?}");
     assert!(
@@ -340,7 +340,7 @@ fn what_cannot_be_exported_is_told() {
     assert!(fails("file/below", 2).contains("cannot use the folder"));
     let told = fails("ftp://me:s3cret@host/x", 2);
     assert!(
-        told.contains("ftp://host/x is no place") && !told.contains("s3cret"),
+        told.contains("ftp://host/x cannot hold trials") && !told.contains("s3cret"),
         "{told}"
     );
     // A record that a newer program has written.
