@@ -55,13 +55,17 @@ impl<'a> Image<'a> {
     /// # Errors
     /// Exit code 2 for an image whose data are in other files too.
     pub fn of(place: &'a Path, raw: &dyn BlockDevice) -> Result<Option<Self>, Failure> {
-        let start = start_of(raw).map_err(VolumeError::Block)?;
-        let Some(Wrapped::Image { what, driver }) = Wrapped::known(&start) else {
+        // A volume opens even if its first bytes cannot be read.
+        let Ok(first) = start_of(raw, 4096) else {
+            return Ok(None);
+        };
+        let Some(Wrapped::Image { what, driver }) = Wrapped::known(&first) else {
             return Ok(None);
         };
         let Some(driver) = driver.filter(|_| program::is_there(PROGRAM)) else {
             return Ok(None);
         };
+        let start = start_of(raw, 64 << 10).map_err(VolumeError::Block)?;
         match needs_another_file(driver, &start) {
             false => Ok(Some(Self { place, driver })),
             true => Err(Failure::new(
@@ -92,12 +96,11 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The first bytes, as many as hold the headers and a VMDK's description.
-fn start_of(raw: &dyn BlockDevice) -> Result<Vec<u8>, block::BlockError> {
-    const BYTES: u64 = 64 << 10;
+/// The first whole blocks, at most `bytes` bytes.
+fn start_of(raw: &dyn BlockDevice, bytes: u64) -> Result<Vec<u8>, block::BlockError> {
     let geometry = raw.geometry();
     let block = u64::from(geometry.logical_block);
-    let mut start = vec![0; (geometry.size.min(BYTES) / block * block) as usize];
+    let mut start = vec![0; (geometry.size.min(bytes) / block * block) as usize];
     raw.read_at(0, &mut start)?;
     Ok(start)
 }
