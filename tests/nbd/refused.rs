@@ -64,7 +64,7 @@ fn bad_input_is_told() {
         &sandbox,
         2,
         &format!("run --at {place} --size 1GiB --store runs.db"),
-        "holds",
+        "but the plan needs",
     );
     refused(
         &sandbox,

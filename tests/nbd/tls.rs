@@ -80,12 +80,12 @@ fn volumes_lie_behind_tls() {
         (
             1,
             "nbds+unix:///?socket=back&tls-certificates=foreign",
-            "broke",
+            "was lost",
         ),
         (
             1,
             "nbds+unix:///?socket=back&tls-certificates=pki&tls-hostname=else",
-            "broke",
+            "was lost",
         ),
     ] {
         let output = open(place);

@@ -156,7 +156,7 @@ fn image(arguments: &ArgMatches) -> Result<&Path, Failure> {
         _ => Err(Failure::new(
             2,
             "this command does not work on an image, so --partition does not apply",
-            "Omit it.",
+            "Omit --partition.",
         )),
     }
 }
