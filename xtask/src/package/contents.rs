@@ -13,7 +13,16 @@ use crate::root;
 
 /// Documents of the tree that are handed on, and the folders of the book's pages.
 const DOCUMENTS: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
-const PAGES: &[&str] = &["docs", "docs/how-to", "docs/method", "docs/decisions"];
+const PAGES: &[&str] = &[
+    "docs",
+    "docs/how-to",
+    "docs/method",
+    "docs/decisions",
+    "docs/pictures",
+];
+
+/// What a page is, or shows.
+const SUFFIXES: &[&str] = &["md", "svg", "png"];
 
 /// Licences of the program itself, as its tree has them.
 const LICENCES: &[(&str, &str)] = &[
@@ -68,7 +77,8 @@ pub fn documents(documents: &Path) -> Result<(), String> {
     for name in PAGES {
         let pages = folder(&documents.join(name))?;
         for page in files(&root().join(name))? {
-            if page.extension().is_some_and(|suffix| suffix == "md") {
+            let suffix = page.extension().unwrap_or_default();
+            if SUFFIXES.iter().any(|known| suffix == *known) {
                 copy(&page, &pages.join(page.file_name().unwrap_or_default()))?;
             }
         }
@@ -206,7 +216,8 @@ mod tests {
             pages.extend(files(&place.path().join(name)).unwrap());
         }
         let mut count = 0;
-        for page in pages.iter().filter(|page| page.is_file()) {
+        let is_text = |page: &&PathBuf| page.extension().is_some_and(|suffix| suffix == "md");
+        for page in pages.iter().filter(is_text) {
             let text = fs::read_to_string(page).unwrap();
             for link in text.split("](").skip(1) {
                 let link = link.split([')', '#']).next().unwrap();

@@ -109,7 +109,7 @@ fn devices_too_short_for_a_header_say_so() {
         let device = RamDevice::new(size);
         let error = open(&opening(Family::TrueCrypt, place, SHA512), &device);
         let said = error.err().unwrap().to_string();
-        let expected = format!("it needs {needed} bytes, and has only {size}");
+        let expected = format!("it needs {needed} bytes, and the file or device has {size}");
         assert!(said.ends_with(&expected), "{said}");
     }
 }
