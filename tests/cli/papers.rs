@@ -210,7 +210,10 @@ fn papercheck_names_the_claims_that_do_not_follow() {
     for (text, told) in [
         (String::new(), "line 1: the header has no column"),
         (format!("{header}\n"), "no row"),
-        (format!("{header}\n{}d,s,2\n", row("5")), "line 3: there are 3 fields"),
+        (
+            format!("{header}\n{}d,s,2\n", row("5")),
+            "line 3: there are 3 fields",
+        ),
         (
             format!("{header}\n{}{}", row("5"), row("much")),
             "line 3: \"much\"",

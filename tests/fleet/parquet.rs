@@ -173,7 +173,10 @@ fn an_attempt_that_was_dropped_is_exported_no_more() {
     assert_eq!(files(&sandbox, "trials").len(), 3);
     put(&host, &attempt("20261121-b", false));
     let said = sandbox.ok(&export);
-    assert!(said.contains("Removed 1 file(s) of earlier attempts"), "{said}");
+    assert!(
+        said.contains("Removed 1 file(s) of earlier attempts"),
+        "{said}"
+    );
     let left = files(&sandbox, "trials");
     assert_eq!(left.len(), 3, "{left:?}");
     assert!(
