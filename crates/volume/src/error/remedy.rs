@@ -1,0 +1,229 @@
+//! What the user can do about a [`VolumeError`].
+
+use super::VolumeError;
+use crate::{Format, Given};
+
+impl VolumeError {
+    /// The remedy, in one sentence.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Cipher(error) => error.remedy(),
+            Self::Block(error) => error.remedy().to_string(),
+            Self::NotThis { .. } => {
+                "Give the right --type, or name the file that holds the header with --header."
+                    .to_owned()
+            }
+            Self::Header {
+                format: Format::Luks2,
+                ..
+            } => "Nothing was changed. Try `cryptmark volume header repair`, then a backup of the \
+                  header."
+                .to_owned(),
+            Self::Header { .. } => {
+                "Nothing was changed. Restore the header from a backup.".to_owned()
+            }
+            Self::Cut { .. } => {
+                "Nothing was changed. Check that this is the right file and that it is complete."
+                    .to_owned()
+            }
+            Self::LuksVersion { .. } => {
+                "Nothing was changed. Open the volume with a program that supports this version."
+                    .to_owned()
+            }
+            Self::Unwritable { .. } => {
+                "Nothing was changed. `cryptmark volume info` shows the header.".to_owned()
+            }
+            Self::Unsupported { .. } => {
+                "Nothing was changed. Open the volume with the program that made it.".to_owned()
+            }
+            Self::NoKeyslotFits { given } => given.remedy().to_owned(),
+            Self::KeyslotsUntried { .. } => {
+                "Check the passphrase. If it belongs to a keyslot named here, open the volume with \
+                 the program that made that keyslot."
+                    .to_owned()
+            }
+            Self::NoKeyslot { .. } => {
+                "Give the --volume-key-file, or restore a header backup that still has keyslots."
+                    .to_owned()
+            }
+            Self::UnusableKeyslot { .. } | Self::NoUsableKeyslot { .. } => {
+                "Nothing was changed. Give a passphrase or key file of another keyslot, or open \
+                 the volume with the program that made this one."
+                    .to_owned()
+            }
+            Self::IgnoredKeyslot { slot } => format!("Name it with --key-slot {slot}."),
+            Self::NullKeyslot { .. } => {
+                "Open the volume with another keyslot or the --volume-key-file, and remove this \
+                 keyslot."
+                    .to_owned()
+            }
+            Self::NoHeaderFits => {
+                "Check the passphrase, the key files and the PIM. Try the other of --type tcrypt \
+                 and --type veracrypt. Add --tcrypt-hidden, --tcrypt-backup or --tcrypt-system if \
+                 the header is one of those."
+                    .to_owned()
+            }
+            Self::NoProtectorFits {
+                given: Given::Other,
+                ..
+            } => {
+                "Check what you gave. `cryptmark volume info` shows each protector and what opens \
+                 it."
+                .to_owned()
+            }
+            Self::NoProtectorFits { given, .. } => given.remedy().to_owned(),
+            Self::RecoveryPassword { .. } => "Compare it with the printed copy or the copy in the \
+                                              account."
+                .to_owned(),
+            Self::StartupKey { .. } => {
+                "Check that it is the right file, that its name ends in .BEK, and that it is \
+                 complete."
+                    .to_owned()
+            }
+            Self::Converting { .. } => {
+                "Open the volume with --read-only, or let Windows finish.".to_owned()
+            }
+            Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),
+            Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.".to_owned(),
+            Self::UnboundKeyslot { .. } => {
+                "Omit --key-slot, or name a keyslot that is bound to the data.".to_owned()
+            }
+            Self::SecretKind { format, .. } => format.secrets().to_owned(),
+            Self::SecretLength { .. } => {
+                "Check that it is the right file, that it is complete, and that its offset and \
+                 size are right."
+                    .to_owned()
+            }
+            Self::DataUponHeader { .. } => {
+                "If this is a detached header, name the file with the data as the volume, and this \
+                 file with --header."
+                    .to_owned()
+            }
+            Self::DataArea { .. } => {
+                "Check that it is the right file, that it is complete, and that the offset and \
+                 size you gave are right."
+                    .to_owned()
+            }
+            Self::DataAlignment { unit, .. } => {
+                format!("Give an offset and a size that are multiples of {unit}.")
+            }
+            Self::MetadataFull { .. } => {
+                "Nothing was changed. Remove a token or a keyslot first.".to_owned()
+            }
+            Self::NoFreeKeyslot => "Remove a keyslot that you don't need any more.".to_owned(),
+            Self::NoFreeToken => "Remove a token that you don't need any more.".to_owned(),
+            Self::ConversionRoom => {
+                "Remove a keyslot that you don't need any more. Or make a LUKS2 volume and copy \
+                 the data with `volume export` and `volume import`."
+                    .to_owned()
+            }
+            Self::HeaderChanged { .. } => {
+                "The other program's change was kept, and yours was not made. Run the command \
+                 again."
+                    .to_owned()
+            }
+            Self::KeyslotInUse { .. } => {
+                "Choose a free --new-key-slot, or omit it. `cryptmark volume info` shows the \
+                 keyslots in use."
+                    .to_owned()
+            }
+            Self::KeyslotNumber { .. } => "Choose another --new-key-slot, or omit it.".to_owned(),
+            Self::LastKeyslot { .. } => {
+                "Add another key first. Give --yes if the data may be lost.".to_owned()
+            }
+            Self::OtherKeyslots { .. } => {
+                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
+                 Give --yes if they may be lost."
+                    .to_owned()
+            }
+            Self::Reencrypting => {
+                "Finish the reencryption first, with `cryptmark volume reencrypt`.".to_owned()
+            }
+            Self::RecoveryNeeded => {
+                "Open the volume with --read-only, or finish the reencryption with `cryptmark \
+                 volume reencrypt`."
+                    .to_owned()
+            }
+            Self::UnboundReencryption => {
+                "Nothing was changed now. The header was changed earlier without its keys. Try a \
+                 backup of the header with --header."
+                    .to_owned()
+            }
+            Self::Decrypted { offset } => format!(
+                "Check the passphrase. If it is right, look at the data from byte {offset} on, for \
+                 instance with `blkid --probe --offset {offset}`. If the data is decrypted, the \
+                 header is not needed any more."
+            ),
+            Self::OtherData => {
+                "Name the volume with which the reencryption began. If the data was restored from \
+                 a backup since then, move the file with that header away and start again. If \
+                 another program has written to the data since then, finish with that program."
+                    .to_owned()
+            }
+            Self::ForeignReencryption => {
+                "Nothing was changed. Finish it with `cryptsetup reencrypt --resume-only`."
+                    .to_owned()
+            }
+            Self::FormerReencryption { program } => format!("Finish it with {program}."),
+            Self::Stranger { .. } => {
+                "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
+                 header repair` with --yes."
+                    .to_owned()
+            }
+            Self::Stopped => "Run the command again to continue from here.".to_owned(),
+            Self::Unverified { .. } => {
+                "The device is faulty or reports false results. Copy its data to another device."
+                    .to_owned()
+            }
+            Self::TextLength { .. } => "Give a shorter text.".to_owned(),
+            Self::Uuid { .. } => {
+                "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for \
+                 a random one."
+                    .to_owned()
+            }
+            Self::TooSmall { .. } => {
+                "Use a larger device, a smaller --offset, or a detached --header.".to_owned()
+            }
+            Self::KeyFileLines { .. } => {
+                "Give a key file with 1, 64 or 65 lines of equal length.".to_owned()
+            }
+            Self::EncryptedKeyFile => {
+                "Decrypt the key file first and pipe the result in: gpg -d FILE | cryptmark volume \
+                 … --key-file -"
+                    .to_owned()
+            }
+            Self::ShortHash { .. } => "Choose a longer --hash or a shorter --key-size.".to_owned(),
+            Self::SkipAlignment { unit, .. } => {
+                format!("Give a --skip that is a multiple of {unit}.")
+            }
+            Self::KdfIterations { .. }
+            | Self::KdfMemory { .. }
+            | Self::KdfLanes { .. }
+            | Self::KdfFill { .. } => {
+                "Do not open another person's volume that needs so much. If the volume is yours, \
+                 change the key slot with the program that made it."
+                    .to_owned()
+            }
+            Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
+                "Give the --key-slot of your passphrase, so that no other keyslot is tried."
+                    .to_owned()
+            }
+            Self::Lacks { possible, .. } => possible.to_string(),
+            Self::HiddenSize { .. } => {
+                "Choose a size that leaves room for the data of the outer volume.".to_owned()
+            }
+            Self::Pim { .. } => {
+                "Give the PIM with which the volume was made. Omit it if the volume has none."
+                    .to_owned()
+            }
+            Self::OutOfMemory { memory_kib } => format!(
+                "Open the volume on a machine with more than {} MiB of free memory, or change the \
+                 keyslot there.",
+                memory_kib >> 10
+            ),
+            Self::KdfParameter { what, least, .. } => {
+                format!("Give at least {least} {what}. A header with less is damaged.")
+            }
+        }
+    }
+}
