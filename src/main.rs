@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "fleet")]
         Command::Export(options) => cli::export::run(&options, store.as_deref()),
         Command::Compare(options) => cli::compare::run(&options, store.as_deref()),
+        Command::Ui(options) => cli::ui::run(options, store.as_deref()),
         Command::Report(options) => cli::report::run(&options, store.as_deref()),
         Command::Papercheck(options) => cli::papercheck::run(&options),
         Command::Advise(options) => cli::advise::run(&options, store.as_deref()),

@@ -31,6 +31,7 @@ pub struct AdviseOptions {
 
 /// Runs the command.
 pub fn run(options: &AdviseOptions, store: Option<&str>) -> Result<(), Failure> {
+    super::pause::begin();
     match &options.target {
         Some(target) => estimates::run(target, options.backend, options.json, store),
         None => options.here.advise(options.backend, options.json, store),

@@ -1,7 +1,7 @@
 //! `cryptmark drive`: drives that are not here, simulated.
 
 mod fit;
-mod lifetime;
+pub mod lifetime;
 mod predict;
 mod run;
 pub mod sweep;

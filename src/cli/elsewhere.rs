@@ -32,6 +32,17 @@ pub mod lab {
     }
 }
 
+/// `cryptmark ui`.
+pub mod ui {
+    pub use super::Ignored as UiOptions;
+    use crate::cli::Failure;
+
+    /// Says that it is not here.
+    pub fn run(_: UiOptions, _: Option<&str>) -> Result<(), Failure> {
+        Err(super::needs_linux("`cryptmark ui`"))
+    }
+}
+
 /// `cryptmark volume serve`.
 pub mod serve {
     pub use super::Ignored as ServeOptions;

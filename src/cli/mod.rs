@@ -38,6 +38,7 @@ mod in_memory;
 pub mod lab;
 pub mod man;
 pub mod papercheck;
+mod pause;
 pub mod plans;
 mod progress;
 #[cfg(target_os = "linux")]
@@ -47,11 +48,14 @@ pub mod run;
 mod standard;
 pub mod store;
 pub mod stored;
+#[cfg(target_os = "linux")]
+pub mod ui;
 pub mod volume;
+mod web;
 mod whole;
 
 #[cfg(not(target_os = "linux"))]
-pub use elsewhere::lab;
+pub use elsewhere::{lab, ui};
 pub use failure::Failure;
 
 use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
@@ -124,6 +128,8 @@ pub enum Command {
     Compare(compare::CompareOptions),
     /// Write a report of stored runs: .html, .md, .csv or .json; or show them in a browser
     Report(report::ReportOptions),
+    /// Measure, read runs, open volumes and simulate drives in a browser on this machine
+    Ui(ui::UiOptions),
     /// Propose a set-up by measuring: which cipher, why, at what cost, and the commands that create it
     Advise(advise::AdviseOptions),
     /// Recompute the percentages that a document claims from its own figures

@@ -1,5 +1,10 @@
 //! Live progress on standard error: cell, repetition, time left.
 
+mod told;
+
+pub use told::{TOLD_BY, Told};
+
+use super::pause;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lab::session::Visit;
 use std::io::IsTerminal;
@@ -7,10 +12,13 @@ use std::ops::ControlFlow;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use told::Teller;
 
 /// A progress bar. It is silent if standard error is not a terminal or the user asked for silence.
+/// The program that started this one may ask for lines that it can read ([`Told`]).
 pub struct Progress {
     bar: ProgressBar,
+    teller: Option<Teller>,
     /// Whether a search has shown itself: several threads report its progress.
     shown: Once,
     /// Whether anything was visited: of slices the first may begin after the start.
@@ -30,6 +38,7 @@ impl Progress {
         bar.set_message("filling the test file");
         Self {
             bar,
+            teller: Teller::asked_for(),
             shown: Once::new(),
             visited: Once::new(),
         }
@@ -91,12 +100,14 @@ impl Progress {
     /// Shows the current step.
     pub fn doing(&self, what: &str) {
         self.bar.set_message(what.to_owned());
+        self.tell();
     }
 
     /// How many of how many are done.
     pub fn counted(&self, done: u64, total: u64) {
         self.bar.set_length(total);
         self.bar.set_position(done);
+        self.tell();
     }
 
     /// Starts with trying key derivations; nothing shows before the first is told.
@@ -138,6 +149,7 @@ impl Progress {
         }
         self.bar.set_length(total.max(done).max(1));
         self.bar.set_position(done);
+        self.tell();
     }
 
     /// How far the search is.
@@ -149,12 +161,14 @@ impl Progress {
             }
         });
         self.bar.set_position(done);
+        self.tell();
     }
 
     /// Shows how far something is filled, until `stop` ends it.
     pub fn filling(&self, stop: &AtomicBool) -> impl FnMut(u64) -> ControlFlow<()> {
         move |filled| {
             self.filled(filled);
+            self.pause();
             match stop.load(Ordering::Relaxed) {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
@@ -168,14 +182,25 @@ impl Progress {
             .set_style(template("{spinner} {msg} {elapsed} elapsed"));
         self.bar.set_message(what.to_owned());
         self.bar.enable_steady_tick(Duration::from_millis(200));
+        self.tell();
     }
 
     /// Shows how much is filled, copied or played.
     pub fn filled(&self, done: u64) {
         self.bar.set_position(done);
+        self.tell();
     }
 
-    /// Shows a visit of a cell.
+    /// Pauses here if the user has asked for that.
+    fn pause(&self) {
+        pause::here(|pauses| {
+            if let Some(teller) = &self.teller {
+                teller.pausing(pauses);
+            }
+        });
+    }
+
+    /// Shows a visit of a cell, and pauses before it if the user has asked for that.
     pub fn visiting(&self, visit: &Visit<'_>) {
         if visit.done == 0 || !self.visited.is_completed() {
             self.visited.call_once(|| {});
@@ -204,6 +229,23 @@ impl Progress {
                 format!("round {}, {left} s left at most", visit.round)
             }
         });
+        self.tell();
+        self.pause();
+    }
+
+    /// Tells that the store has more of a run.
+    pub fn kept(&self, run: &str) {
+        if let Some(teller) = &self.teller {
+            teller.kept(run);
+        }
+    }
+
+    /// Tells the program that started this one, if it asked.
+    fn tell(&self) {
+        if let Some(teller) = &self.teller {
+            let total = self.bar.length().unwrap_or(0);
+            teller.step(&self.bar.message(), self.bar.position(), total);
+        }
     }
 
     /// Shows what is known so far, a line each.

@@ -1,8 +1,7 @@
 //! `cryptmark report`: stored runs as a page, a table or data, or all of them in
 //! a browser.
 
-mod browse;
-
+use super::web::{self, store::Shelf};
 use super::whole::{self, Target};
 use super::{Failure, open_store, print, standard, style};
 use clap::Args;
@@ -31,7 +30,7 @@ pub struct ReportOptions {
 pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> {
     let store = open_store(store)?;
     if options.serve {
-        return browse::serve(store, options.port);
+        return web::serve(Shelf(store), options.port);
     }
     let runs = options
         .ids

@@ -8,6 +8,7 @@ mod shard;
 
 pub use destination::{Destination, Output, check_writable, first_failure, rescue};
 
+use super::pause;
 use super::progress::Progress;
 use super::volume::disk::{Disk, check_settled};
 use super::{Failure, VERSION, print, stop_on_signal};
@@ -132,6 +133,7 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    pause::begin();
     if let Some(number) = &options.shard {
         return shard::run(options, number, store);
     }

@@ -203,7 +203,7 @@ fn other_users_get_nothing_without_the_secret() {
     }
     // Pages lead to each other without it, and tell nobody where they are.
     let page = server.get(&format!("/run?id={id}"));
-    assert!(!page.contains(secret.as_str()) && page.contains("no-referrer"));
+    assert!(!page.contains(secret.as_str()) && page.contains("referrer-policy: same-origin"));
     // Another server has another one.
     assert_ne!(*secret, Server::start(&sandbox).secret);
 }

@@ -47,6 +47,47 @@ fn is_stored_as_partial(sandbox: &Sandbox, run: &[&str], word: &str) {
     assert!(sandbox.ok(&["list"]).contains("partial"));
 }
 
+/// Ctrl-Z in a terminal, or Pause in the window.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_paused_run_goes_on_to_its_end() {
+    let sandbox = sandbox();
+    sandbox.write(
+        "long.toml",
+        TINY.replace("repetitions = 5", "repetitions = 60"),
+    );
+    let child = sandbox
+        .cryptmark(&["run", "long.toml", "--at", "at"])
+        .env("CRYPTMARK_PROGRESS", "json")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let process = child.id().to_string();
+    let signal = |name: &str| {
+        let sent = Command::new("kill").args([name, &process]).status();
+        assert!(sent.unwrap().success());
+    };
+    let stat = format!("/proc/{process}/stat");
+    let is_stopped = || {
+        let stat = std::fs::read_to_string(&stat).unwrap();
+        stat.rsplit_once(") ").unwrap().1.starts_with('T')
+    };
+    wait_until("nothing was stored", || {
+        String::from_utf8_lossy(&sandbox.run(&["show"]).stdout).contains("seq-64k-write")
+    });
+    signal("-TSTP");
+    wait_until("it was not paused", is_stopped);
+    signal("-CONT");
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let said = String::from_utf8_lossy(&output.stderr);
+    for told in [r#"{"progress":"paused"}"#, r#"{"progress":"resumed"}"#] {
+        assert!(said.lines().any(|line| line == told), "{said}");
+    }
+    assert!(!sandbox.ok(&["list"]).contains("partial"));
+}
+
 /// As a terminal does it: the program and its children get the signal.
 #[cfg(unix)]
 #[test]

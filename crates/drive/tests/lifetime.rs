@@ -3,7 +3,7 @@
 extern crate cryptmark_drive as drive;
 
 use drive::ftl::Policy;
-use drive::lifetime::{Life, Lived, Setup};
+use drive::lifetime::{BLOCKS, Life, Lived, Setup};
 use drive::preset::Preset;
 use drive::ssd::Ssd;
 use std::ops::ControlFlow;
@@ -19,6 +19,7 @@ fn small() -> Ssd {
 fn live(ssd: &Ssd, setup: Setup, change: impl Fn(&mut Life)) -> Lived {
     let mut life = Life {
         ssd,
+        blocks: BLOCKS,
         policy: Policy::Greedy,
         daily: 1_000_000_000,
         fill: 0.8,
@@ -101,6 +102,7 @@ fn impossible_lives() {
     let refused = |setup, change: &dyn Fn(&mut Life)| {
         let mut life = Life {
             ssd: &ssd,
+            blocks: BLOCKS,
             policy: Policy::Greedy,
             daily: 1,
             fill: 0.8,

@@ -126,6 +126,8 @@ pub struct Session<'a> {
     changed: BTreeSet<usize>,
     /// Clock reading of the last handover to the observer.
     kept: u64,
+    /// Ticks that the observer took before visits: a user may pause there.
+    paused: u64,
     core_hz: Option<f64>,
     /// The published figures that the plan's cells repeat.
     beside: Beside,
@@ -235,6 +237,7 @@ impl<'a> Session<'a> {
             fresh: BTreeSet::new(),
             changed: BTreeSet::new(),
             kept: Clock::get().now(),
+            paused: 0,
             steal: StealMeter::start(),
             beside,
             plan,

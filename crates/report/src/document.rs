@@ -21,6 +21,8 @@ pub(crate) struct Document {
     pub(crate) title: String,
     /// Whether its forms go to the program that serves it.
     pub(crate) served: bool,
+    /// A script of its own, beside the one that every page has; empty for none.
+    pub(crate) script: &'static str,
     /// The subject, and the answer.
     pub(crate) head: Vec<Block>,
     pub(crate) body: Vec<Block>,

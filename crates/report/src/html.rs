@@ -1,11 +1,11 @@
 //! Runs as one HTML file, and the pages for users who browse a store. These are the list of its
-//! runs, one run, and error messages.
+//! runs, one run, and error messages. [`window`](crate::window) has the pages of `cryptmark ui`.
 
 pub use crate::fleet::page as fleet;
 pub use crate::lifetime::page as lifetime;
 
 use crate::document::{Block, Document};
-use crate::{render as shown, run};
+use crate::{render as shown, run, window};
 use lab::record::Run;
 use lab::store::RunSummary;
 use maud::{Markup, html};
@@ -15,9 +15,81 @@ pub fn render(runs: &[Run]) -> String {
     shown::html::render(&run::page(runs, None))
 }
 
-/// A run's report with the way back to the list.
-pub fn stored(run: &Run) -> String {
-    let page = run::page(std::slice::from_ref(run), Some(way_back()));
+/// Which server shows a page, and so what the page leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// A store that is read.
+    Store,
+    /// The window, of which the page belongs to this part.
+    Window(Tab),
+}
+
+/// A part of the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tab {
+    /// Start and watch a measurement.
+    Measure,
+    /// Read what was measured.
+    Runs,
+    /// Look into volumes.
+    Volumes,
+    /// Simulate drives.
+    Drives,
+}
+
+impl Around {
+    /// The address of the list of runs.
+    pub const fn list(self) -> &'static str {
+        RUNS
+    }
+}
+
+impl Tab {
+    const ALL: [Self; 4] = [Self::Measure, Self::Runs, Self::Volumes, Self::Drives];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Measure => "Measure",
+            Self::Runs => "Runs",
+            Self::Volumes => "Volumes",
+            Self::Drives => "Drives",
+        }
+    }
+
+    const fn address(self) -> &'static str {
+        match self {
+            Self::Measure => "./",
+            Self::Runs => RUNS,
+            Self::Volumes => "volumes",
+            Self::Drives => "drives",
+        }
+    }
+}
+
+/// The address of the list of runs.
+const RUNS: &str = "runs";
+
+/// The links above every page of a server.
+pub(crate) fn ways(around: Around) -> Block {
+    Block::markup(match around {
+        Around::Store => html! { nav { a href=(RUNS) { "All runs" } } },
+        Around::Window(current) => html! {
+            nav class="tabs" aria-label="Parts" {
+                @for tab in Tab::ALL {
+                    a href=(tab.address()) aria-current=[(tab == current).then_some("page")] { (tab.name()) }
+                }
+            }
+        },
+    })
+}
+
+/// A run's report with the ways to the other pages.
+pub fn stored(run: &Run, around: Around) -> String {
+    let mut page = run::page(std::slice::from_ref(run), Some(ways(around)));
+    if let Around::Window(_) = around {
+        page.head.push(window::beside(run));
+        page.script = window::SCRIPT;
+    }
     shown::html::render(&Document {
         served: true,
         ..page
@@ -30,15 +102,21 @@ pub(crate) fn run_address(run: &str) -> String {
     format!("run?id={}", id.collect::<String>())
 }
 
-/// The way back to the list.
-pub(crate) fn way_back() -> Block {
-    Block::markup(html! { nav { a href="./" { "All runs" } } })
+fn page(title: &str, head: Vec<Block>, body: Markup) -> String {
+    scripted(title, head, body, "")
 }
 
-fn page(title: &str, head: Vec<Block>, body: Markup) -> String {
+/// A page of a server, with a script of its own.
+pub(crate) fn scripted(
+    title: &str,
+    head: Vec<Block>,
+    body: Markup,
+    script: &'static str,
+) -> String {
     shown::html::render(&Document {
         title: title.to_owned(),
         served: true,
+        script,
         head,
         body: vec![Block::markup(body)],
     })
@@ -46,7 +124,7 @@ fn page(title: &str, head: Vec<Block>, body: Markup) -> String {
 
 /// The runs that hold every word of `query`, the newest first, in a form that
 /// compares two of them.
-pub fn index(runs: &[RunSummary], query: &str) -> String {
+pub fn index(runs: &[RunSummary], query: &str, around: Around) -> String {
     let words: Vec<String> = query.split_whitespace().map(str::to_lowercase).collect();
     let found: Vec<&RunSummary> = runs
         .iter()
@@ -57,7 +135,7 @@ pub fn index(runs: &[RunSummary], query: &str) -> String {
         })
         .collect();
     let search = html! {
-        form class="search" role="search" action="./" method="get" {
+        form class="search" role="search" action=(RUNS) method="get" {
             label for="q" { "Search by plan, day, machine or baseline" }
             input type="search" id="q" name="q" value=(query);
             button { "Search" }
@@ -72,11 +150,11 @@ pub fn index(runs: &[RunSummary], query: &str) -> String {
             }
         }
     };
-    page(
-        "Runs",
-        vec![Block::heading(1, "Runs"), Block::markup(search)],
-        body,
-    )
+    let mut head = vec![Block::heading(1, "Runs"), Block::markup(search)];
+    if let Around::Window(_) = around {
+        head.insert(0, ways(around));
+    }
+    page("Runs", head, body)
 }
 
 fn searchable(run: &RunSummary) -> String {
@@ -140,6 +218,11 @@ fn list(runs: &[&RunSummary]) -> Markup {
 
 /// A page with a message and its remedy, which is a link if `address` is given.
 pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
+    notice_in(Around::Store, what, remedy, address)
+}
+
+/// The same among the pages of a server.
+pub fn notice_in(around: Around, what: &str, remedy: &str, address: Option<&str>) -> String {
     let body = html! {
         p {
             @match address {
@@ -148,5 +231,5 @@ pub fn notice(what: &str, remedy: &str, address: Option<&str>) -> String {
             }
         }
     };
-    page(what, vec![way_back(), Block::heading(1, what)], body)
+    page(what, vec![ways(around), Block::heading(1, what)], body)
 }

@@ -19,6 +19,7 @@ pub mod lifetime;
 pub mod markdown;
 pub mod proposal;
 pub mod text;
+pub mod window;
 
 mod benchmark;
 mod beside;

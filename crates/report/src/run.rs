@@ -64,10 +64,17 @@ pub(crate) fn document(run: &Run) -> Document {
     body.push(environment(run));
     Document {
         title: title(std::slice::from_ref(run)),
-        served: false,
         head,
         body,
+        ..Document::default()
     }
+}
+
+/// What is known so far of a run that goes on: the answer, with its pictures and figures.
+pub(crate) fn so_far(run: &Run) -> Vec<Block> {
+    let mut blocks = vec![Block::lead(advice::sentence(run))];
+    blocks.extend(cells(run));
+    blocks
 }
 
 /// The page of several runs: the answers first, then every run. `way` stands above
@@ -97,9 +104,9 @@ pub(crate) fn page(runs: &[Run], way: Option<Block>) -> Document {
     body.extend(Block::how_to_read(WORDS));
     Document {
         title: title(runs),
-        served: false,
         head,
         body,
+        ..Document::default()
     }
 }
 

@@ -277,7 +277,9 @@ impl Observer for Keeper<'_> {
             .iter()
             .map(|&place| (place as u32, &run.trials[place]))
             .collect();
-        Ok(self.store.put_trials(&run.run, &trials)?)
+        self.store.put_trials(&run.run, &trials)?;
+        self.progress.kept(&run.run);
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use super::host::Pattern;
 use super::{Encryption, one_by_one, rate, truecrypt};
 use drive::Driver;
 use drive::ftl::Policy;
-use drive::lifetime::{Life, Lived, Setup};
+use drive::lifetime::{BLOCKS, Life, Lived, Setup};
 use drive::preset::Preset;
 use drive::ssd::Ssd;
 use std::ops::ControlFlow;
@@ -116,6 +116,7 @@ fn the_notebooks_processor() {
 fn live(ssd: &Ssd, setup: Setup) -> Lived {
     let life = Life {
         ssd,
+        blocks: BLOCKS,
         policy: Policy::Greedy,
         daily: 20_000_000_000,
         fill: 0.8,

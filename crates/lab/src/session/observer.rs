@@ -21,7 +21,8 @@ pub struct Visit<'a> {
 
 /// Observes a session.
 pub trait Observer {
-    /// A cell is about to be visited.
+    /// A cell is about to be visited. The time that this takes is no measuring time, so a user
+    /// may pause here.
     fn visiting(&mut self, visit: &Visit<'_>);
 
     /// Called when rounds of some workloads are complete. `run` holds

@@ -70,8 +70,9 @@ impl<'a> Session<'a> {
     ) -> Result<u64, SessionError> {
         let clock = Clock::get();
         let mut done = visits.start;
+        let paused = self.paused;
         for round in 0..self.plan.repetitions {
-            let begun = clock.now();
+            let begun = clock.now() - (self.paused - paused);
             for order in self.turns(stage, round) {
                 let turn = Turn {
                     round,
@@ -82,7 +83,8 @@ impl<'a> Session<'a> {
                 done = self.round(turn, stop, observer)?;
                 self.hand_over_in_time(observer)?;
             }
-            let now = clock.now();
+            // The time of a pause is not measuring time.
+            let now = clock.now() - (self.paused - paused);
             let enough = match (stage.test, &stage.time) {
                 (Some(test), _) => self.is_steady(test),
                 (None, Some(time)) => {
@@ -261,6 +263,7 @@ impl<'a> Session<'a> {
                 done += 1;
                 continue;
             }
+            let before = Clock::get().now();
             observer.visiting(&Visit {
                 workload: &subject.subject.calls(&workload),
                 label: &subject.label,
@@ -269,6 +272,7 @@ impl<'a> Session<'a> {
                 done,
                 visits: visits.end,
             });
+            self.paused += Clock::get().now() - before;
             if round == 0 && !once.slice {
                 subject.warm_up(&workload, once)?;
             }

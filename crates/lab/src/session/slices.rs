@@ -54,7 +54,8 @@ impl Session<'_> {
     ) -> Result<(), SessionError> {
         let clock = Clock::get();
         let begun = clock.now();
-        let spent = || clock.seconds(clock.now() - begun);
+        // The time of a pause is not measuring time.
+        let spent = |paused: u64| clock.seconds(clock.now() - begun - paused);
         let mut dice = Xoshiro256PlusPlus::seed_from_u64(self.run.seed);
         let mut open = Vec::new();
         let workloads = &self.plan.workloads;
@@ -66,19 +67,20 @@ impl Session<'_> {
         for round in 0.. {
             for open in &mut open {
                 // One round is always whole, so that each workload has a figure.
-                if round > 0 && spent() >= until.seconds {
+                if round > 0 && spent(self.paused) >= until.seconds {
                     let all = self.stages().into_iter().next();
                     let turns = all.map(|all| self.turns(&all, 0).concat());
                     self.end(turns.unwrap_or_default(), until);
                     return Ok(());
                 }
+                let tenths = (10.0 * spent(self.paused)) as u64;
                 let first = self.cells_of(&self.plan.workloads[open.workload])[0];
                 let order = open.next_order(first, round, &mut dice).into_iter();
                 let turn = Turn {
                     round,
                     order: order.map(|cell| (open.workload, cell)).collect(),
                     slice: Some(open.seconds),
-                    visits: (10.0 * spent()) as u64..(10.0 * until.seconds) as u64,
+                    visits: tenths..(10.0 * until.seconds) as u64,
                 };
                 self.round(turn, stop, observer)?;
                 self.hand_over_in_time(observer)?;

@@ -7,7 +7,7 @@ use block::{BlockDevice, NullDevice};
 use drive::DriveError;
 use drive::demand::Drive;
 use drive::ftl::Policy;
-use drive::lifetime::{Life, Setup};
+use drive::lifetime::{BLOCKS, Life, Setup};
 use drive::ssd::Ssd;
 use drive::{Processor, SimulatedDevice};
 use std::ops::ControlFlow;
@@ -95,6 +95,7 @@ impl Living {
     fn life(&self, seed: u64) -> Life<'_> {
         Life {
             ssd: &self.ssd,
+            blocks: BLOCKS,
             policy: self.policy,
             daily: self.by.daily,
             fill: self.by.fill,

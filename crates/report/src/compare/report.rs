@@ -4,7 +4,7 @@ use super::{Comparison, Difference, Key, Normalise, Pair, Side};
 use crate::document::{
     Block, Cell, Column, Document, MARKDOWN, PAGE, Pick, Row, Rows, TERMINAL, Table,
 };
-use crate::html::{run_address, way_back};
+use crate::html::{Around, run_address, ways};
 use crate::render::text::Style;
 use crate::{figure, render};
 use lab::record::Setup;
@@ -21,8 +21,10 @@ pub fn markdown(comparison: &Comparison) -> String {
 }
 
 /// The comparison as a page for users who browse a store.
-pub fn html(comparison: &Comparison) -> String {
-    render::html::render(&document(comparison))
+pub fn html(comparison: &Comparison, around: Around) -> String {
+    let mut page = document(comparison);
+    page.head.insert(0, ways(around));
+    render::html::render(&page)
 }
 
 fn document(comparison: &Comparison) -> Document {
@@ -30,7 +32,6 @@ fn document(comparison: &Comparison) -> Document {
     let label = (!comparison.differences.is_empty()).then(|| label(comparison));
     let (floor, division) = (floor(comparison), division(comparison).map(str::to_owned));
     let mut head = vec![
-        way_back(),
         Block::heading(1, "B against A").on(PAGE),
         Block::heading(2, "Comparison").on(MARKDOWN),
         Block::lead(conclusion(comparison)).on(PAGE),
@@ -85,6 +86,7 @@ fn document(comparison: &Comparison) -> Document {
         served: true,
         head,
         body,
+        ..Document::default()
     }
 }
 

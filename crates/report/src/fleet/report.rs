@@ -46,9 +46,9 @@ pub(super) fn document(report: &FleetReport) -> Document {
     body.extend(Block::how_to_read(WORDS));
     Document {
         title: TITLE.to_owned(),
-        served: false,
         head,
         body,
+        ..Document::default()
     }
 }
 

@@ -16,6 +16,13 @@ pub fn page(record: &Lifetime) -> String {
     render::html::render(&report::document(record))
 }
 
+/// The lives as a part of a page.
+pub(crate) fn part(record: &Lifetime) -> maud::Markup {
+    let document = report::document(record);
+    let (head, body) = (document.head.into_iter().skip(1), document.body);
+    render::html::blocks(&head.chain(body).collect::<Vec<_>>())
+}
+
 /// The schema of the record.
 pub const SCHEMA: &str = "cryptmark-lifetime/1";
 

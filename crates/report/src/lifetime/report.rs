@@ -94,9 +94,9 @@ pub(super) fn document(record: &Lifetime) -> Document {
     body.extend(Block::how_to_read(WORDS));
     Document {
         title: format!("What encryption does to an SSD: {title}"),
-        served: false,
         head,
         body,
+        ..Document::default()
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn render(document: &Document) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                meta http-equiv="Content-Security-Policy" content=(policy(document.served));
+                meta http-equiv="Content-Security-Policy" content=(policy(document));
                 title { (document.title) }
                 style { (PreEscaped(include_str!("style.css"))) }
             }
@@ -37,12 +37,16 @@ pub(crate) fn render(document: &Document) -> String {
                     div id="pick" {}
                 }
                 main id="figures" class=[large.then_some("large")] { (blocks(&document.body)) }
-                script { (PreEscaped(SCRIPT)) }
+                @for script in scripts(document) { script { (PreEscaped(script)) } }
             }
         }
     }
     .into_string();
-    // Escaping excludes markup, but not characters that reverse the direction of the page's text.
+    harmless(&page)
+}
+
+/// A page without characters that reverse the direction of its text. Escaping excludes only markup.
+pub(crate) fn harmless(page: &str) -> String {
     let harmless = |c| {
         if c != '\n' && figure::steers(c) {
             ' '
@@ -61,18 +65,32 @@ fn rows(document: &Document) -> usize {
     document.parts(PAGE).iter().map(rows).sum()
 }
 
+/// The scripts of a page.
+fn scripts(document: &Document) -> impl Iterator<Item = &'static str> {
+    let scripts = [SCRIPT, document.script].into_iter();
+    scripts.filter(|script| !script.is_empty())
+}
+
 /// The page's content security policy. A page may fetch nothing, whatever a record holds, and may
-/// run no script but its own. Forms go only to the program that serves the page, if there is one.
-fn policy(served: bool) -> String {
-    let hash = STANDARD.encode(Sha256::digest(SCRIPT));
-    let forms = if served { "'self'" } else { "'none'" };
+/// run no scripts but its own. Forms go only to the program that serves the page, if there is one.
+/// A page with a script of its own may ask that program, and may make pictures.
+fn policy(document: &Document) -> String {
+    let hashes = scripts(document)
+        .map(|script| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(script))));
+    let hashes: String = hashes.collect();
+    let forms = if document.served { "'self'" } else { "'none'" };
+    let own = match document.script {
+        "" => "",
+        _ => " connect-src 'self'; img-src blob: data:;",
+    };
     format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; \
+        "default-src 'none'; style-src 'unsafe-inline'; script-src{hashes};{own} \
          base-uri 'none'; form-action {forms}"
     )
 }
 
-fn blocks(blocks: &[Block]) -> Markup {
+/// Parts of a document alone.
+pub(crate) fn blocks(blocks: &[Block]) -> Markup {
     html! { @for block in blocks.iter().filter(|block| block.on & PAGE != 0) { (block_of(block)) } }
 }
 
