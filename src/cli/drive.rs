@@ -8,7 +8,7 @@ pub mod sweep;
 mod trace;
 
 use super::report::put;
-use super::{Failure, print};
+use super::{CliRemedy, Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
@@ -83,7 +83,7 @@ fn show(name: &str) -> Result<(), Failure> {
 
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
-        Self::of(2, &error, error.remedy())
+        Self::of(2, &error, error.cli_remedy())
     }
 }
 
@@ -93,7 +93,7 @@ impl From<SimulatedError> for Failure {
             SimulatedError::Interrupted => 130,
             _ => 2,
         };
-        Self::of(code, &error, error.remedy())
+        Self::of(code, &error, error.cli_remedy())
     }
 }
 

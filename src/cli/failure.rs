@@ -1,5 +1,6 @@
 //! [`Failure`]: what the user is told, in two lines, and the exit code.
 
+use super::CliRemedy;
 use block::BlockError;
 use block::transfer::TransferError;
 use lab::estimate::EstimateError;
@@ -117,13 +118,13 @@ impl From<ImportError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
-        Self::of(2, &error, error.remedy())
+        Self::of(2, &error, error.cli_remedy())
     }
 }
 
 impl From<ShardError> for Failure {
     fn from(error: ShardError) -> Self {
-        Self::of(2, &error, error.remedy())
+        Self::of(2, &error, error.cli_remedy())
     }
 }
 
@@ -141,7 +142,7 @@ impl From<StorageError> for Failure {
             error if error.failed() => 1,
             _ => 2,
         };
-        Self::of(code, &error, error.remedy())
+        Self::of(code, &error, error.cli_remedy())
     }
 }
 
@@ -159,7 +160,7 @@ impl From<VolumeError> for Failure {
             VolumeError::Block(BlockError::NotADevice { .. }) => {
                 "Name a file or a block device.".to_owned()
             }
-            error => error.remedy(),
+            error => error.cli_remedy(),
         };
         Self::of(code, &error, remedy)
     }
@@ -167,7 +168,7 @@ impl From<VolumeError> for Failure {
 
 impl From<RecallError> for Failure {
     fn from(error: RecallError) -> Self {
-        Self::of(2, &error, error.remedy())
+        Self::of(2, &error, error.cli_remedy())
     }
 }
 
@@ -186,8 +187,11 @@ impl From<UnknownDerivation> for Failure {
 impl From<TransferError> for Failure {
     fn from(error: TransferError) -> Self {
         let (code, remedy) = match &error {
-            TransferError::Block(error @ BlockError::Protected { .. }) => (4, error.remedy()),
-            TransferError::Block(error) => (1, error.remedy()),
+            TransferError::Block(source) => {
+                let is_protected = matches!(source, BlockError::Protected { .. });
+                let code = if is_protected { 4 } else { 1 };
+                return Self::of(code, &error, source.cli_remedy());
+            }
             TransferError::Input(_) => {
                 (1, "Check the input. Only a part of the volume was written.")
             }
@@ -218,7 +222,7 @@ impl From<FileSystemError> for Failure {
             | E::NoCryptoloopCipher { .. } => 2,
             _ => 1,
         };
-        Self::of(code, &error, error.remedy())
+        Self::of(code, &error, error.cli_remedy())
     }
 }
 
@@ -229,7 +233,7 @@ impl From<SessionError> for Failure {
             SessionError::Plan(_) | SessionError::Absent(_) | SessionError::Simulated(_) => 2,
             _ => 1,
         };
-        Self::of(code, &error, error.remedy())
+        Self::of(code, &error, error.cli_remedy())
     }
 }
 

@@ -43,6 +43,7 @@ pub mod plans;
 mod progress;
 #[cfg(target_os = "linux")]
 pub mod protection;
+mod remedy;
 pub mod report;
 pub mod run;
 mod standard;
@@ -57,6 +58,7 @@ mod whole;
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{lab, ui};
 pub use failure::Failure;
+pub use remedy::CliRemedy;
 
 use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
 use clap::{Parser, Subcommand};

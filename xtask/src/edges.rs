@@ -1,5 +1,6 @@
-//! Who may import whom, and where unsafe may live (docs/DESIGN.md).
+//! Who may import whom, where unsafe may live, and who may name options (docs/DESIGN.md).
 
+mod options;
 mod systems;
 
 use std::fs;
@@ -60,6 +61,7 @@ pub fn check(root: &Path) -> bool {
             continue;
         };
         offences.extend(offences_in(file, &text));
+        offences.extend(options::offences(file, &text));
     }
     offences.extend(systems::offences(root, &files));
     for offence in &offences {

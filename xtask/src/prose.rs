@@ -10,6 +10,8 @@ mod pages;
 mod phrases;
 mod sentences;
 
+pub(crate) use code::texts;
+
 use crate::root;
 use std::path::{Path, PathBuf};
 

@@ -33,7 +33,7 @@ fn files_are_judged_by_their_content() {
     device.write_at(0, &luks).unwrap();
     let error = guard(file.path(), false).unwrap_err();
     assert!(error.to_string().contains("holds a LUKS volume"));
-    assert!(error.remedy().contains("--yes"));
+    assert!(error.remedy().contains("confirm"));
     guard(file.path(), true).unwrap();
 }
 

@@ -84,7 +84,7 @@ impl Preset {
     /// A drive that ships.
     ///
     /// # Errors
-    /// [`DriveError::Unknown`].
+    /// [`DriveError::NoPreset`].
     pub fn named(name: &str) -> Result<Self, DriveError> {
         Self::parse(Self::toml(name)?)
     }
@@ -92,15 +92,13 @@ impl Preset {
     /// The TOML of a drive that ships.
     ///
     /// # Errors
-    /// [`DriveError::Unknown`].
+    /// [`DriveError::NoPreset`].
     pub fn toml(name: &str) -> Result<&'static str, DriveError> {
         let found = SHIPPED.iter().find(|(known, _)| *known == name);
         found
             .map(|(_, toml)| *toml)
-            .ok_or_else(|| DriveError::Unknown {
-                what: "drive",
-                given: name.to_owned(),
-                known: "the names in `cryptmark drive list`, and files that end in .toml",
+            .ok_or_else(|| DriveError::NoPreset {
+                name: name.to_owned(),
             })
     }
 

@@ -49,9 +49,7 @@ impl ReplayError {
         match self {
             Self::Drive(error) => error.remedy(),
             Self::Trace(error) => error.remedy(),
-            Self::TooSmall { .. } => {
-                "Give the drive more --blocks, or larger pages by --page-size."
-            }
+            Self::TooSmall { .. } => "Give the drive more blocks, or larger pages.",
         }
     }
 }

@@ -24,6 +24,30 @@ pub enum Verdict {
     Interrupted,
 }
 
+/// A program that can finish a reencryption which this crate cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finisher {
+    /// Cryptsetup 2.4 or newer. Its command `repair` makes the header one that this crate knows.
+    Cryptsetup,
+    /// Version 0.1.0 of cryptmark.
+    Cryptmark,
+}
+
+/// What to choose instead of something that a format lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Instead {
+    /// One of these names.
+    OneOf(Vec<String>),
+    /// A cipher with blocks of 128 bits.
+    WideBlocks,
+    /// No PIM, or VeraCrypt.
+    NoPim,
+    /// PBKDF2 with SHA-256 in each keyslot.
+    Pbkdf2,
+    /// A new volume of this format, into which the data is copied.
+    Copy(Format),
+}
+
 /// A keyslot that was not tried.
 #[derive(Debug)]
 pub struct Untried {
@@ -362,8 +386,8 @@ pub enum VolumeError {
     /// A reencryption in a form that this version does not go on with.
     #[error("the volume is being reencrypted in an old form that this version does not write")]
     FormerReencryption {
-        /// The program that goes on with it, and how.
-        program: &'static str,
+        /// The program that can finish it.
+        finisher: Finisher,
     },
 
     /// The user asked to stop.
@@ -523,8 +547,8 @@ pub enum VolumeError {
         format: Format,
         /// The choice.
         what: Box<str>,
-        /// The remedy, as a sentence.
-        possible: Box<str>,
+        /// What to choose instead.
+        instead: Instead,
     },
 
     /// A PIM that VeraCrypt does not take.

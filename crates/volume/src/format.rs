@@ -90,17 +90,16 @@ impl Format {
     /// The secrets that open such a volume, as a sentence.
     pub(crate) const fn secrets(self) -> &'static str {
         match self {
-            Self::Luks1 | Self::Luks2 => {
-                "Give a passphrase, a --key-file or the --volume-key-file."
-            }
-            Self::Plain => "Give a passphrase, a --key-file or a --volume-key-file.",
-            Self::Tcrypt | Self::Veracrypt => "Give a passphrase, a --keyfile, or both.",
-            Self::Cryptoloop => "Give a passphrase or a --volume-key-file.",
-            Self::LoopAes => "Give a --key-file of 1, 64 or 65 lines.",
+            Self::Luks1 | Self::Luks2 => "Give a passphrase, a key file or the volume key.",
+            Self::Plain => "Give a passphrase, a key file or a volume key.",
+            Self::Tcrypt | Self::Veracrypt => "Give a passphrase, key files, or both.",
+            Self::Cryptoloop => "Give a passphrase or a volume key.",
+            Self::LoopAes => "Give a key file of 1, 64 or 65 lines.",
             Self::Bestcrypt => "Give a passphrase.",
-            Self::Fvault2 => "Give a passphrase, the recovery key, or the --volume-key-file.",
+            Self::Fvault2 => "Give a passphrase, the recovery key, or the volume key.",
             Self::Bitlk => {
-                "Give a passphrase or the recovery password, a --key-file with a startup key, or the --volume-key-file."
+                "Give a passphrase or the recovery password, a key file with a startup key, or the \
+                 volume key."
             }
         }
     }

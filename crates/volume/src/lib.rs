@@ -48,7 +48,7 @@ pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;
 pub use draft::Draft;
-pub use error::{Untried, Verdict, VolumeError};
+pub use error::{Finisher, Instead, Untried, Verdict, VolumeError};
 pub use fields::HeaderText;
 pub use format::Format;
 pub use hash::Hash;

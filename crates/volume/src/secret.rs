@@ -75,10 +75,11 @@ impl Given {
             }
             Self::Line => {
                 "The newline at its end counts as part of the key. If the file holds a passphrase, \
-                 give it with --passphrase-file."
+                 give it as a passphrase."
             }
             Self::Other => {
-                "Check the passphrase and its keyboard layout, or give the right --key-file or --key-slot."
+                "Check the passphrase and its keyboard layout, or give the right key file or \
+                 keyslot."
             }
         }
     }

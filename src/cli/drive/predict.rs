@@ -3,7 +3,7 @@
 
 use super::{go_on, put_json};
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
+use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
 use lab::plan::{Plan, PlanError};
@@ -248,7 +248,7 @@ impl Host<'_> {
                     TrialError::Interrupted => 130,
                     _ => 1,
                 };
-                Err(Failure::of(code, &error, error.remedy()))
+                Err(Failure::of(code, &error, error.cli_remedy()))
             }
         }
     }

@@ -8,6 +8,8 @@ mod part;
 
 use super::backups;
 use super::losses;
+#[cfg(target_os = "linux")]
+use crate::cli::CliRemedy;
 use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
 use block::signature::{self, Content};
@@ -438,6 +440,6 @@ pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
         let code = if error.is_bad_input() { 2 } else { 1 };
-        Self::of(code, &error, error.remedy())
+        Self::of(code, &error, error.cli_remedy())
     }
 }

@@ -38,17 +38,15 @@ pub(super) struct Said {
 /// Counts the comments and the texts of a file.
 pub(super) fn count(root: &Path, path: &Path) -> Result<Said, String> {
     let source = std::fs::read_to_string(root.join(path)).map_err(|error| error.to_string())?;
-    let tokens = TokenStream::from_str(&source).map_err(|error| error.to_string())?;
-    let mut found = Found::default();
-    found.tokens(tokens);
-    found.end_of_comment();
+    let found = Found::of(&source)?;
     let mut said = Said::default();
     for (line, comment) in found.comments {
         for paragraph in paragraphs(&comment) {
             said.comments.paragraph(path, line, &paragraph);
         }
     }
-    for (line, text) in found.texts {
+    let is_prose = |(_, text): &(usize, String)| sentences::words(text) >= FEWEST_WORDS;
+    for (line, text) in found.texts.into_iter().filter(is_prose) {
         let place = format!("{}:{line}", path.display());
         said.listed.push_str(&format!("{place}\n{text}\n\n"));
         for paragraph in paragraphs(&text) {
@@ -56,6 +54,14 @@ pub(super) fn count(root: &Path, path: &Path) -> Result<Said, String> {
         }
     }
     Ok(said)
+}
+
+/// The texts in quotation marks of a source, each with its line. Those of tests are left out.
+///
+/// # Errors
+/// What is wrong with the source, if it is not Rust.
+pub(crate) fn texts(source: &str) -> Result<Vec<(usize, String)>, String> {
+    Ok(Found::of(source)?.texts)
 }
 
 /// The paragraphs of a text, its code left out.
@@ -84,6 +90,14 @@ struct Found {
 }
 
 impl Found {
+    fn of(source: &str) -> Result<Self, String> {
+        let tokens = TokenStream::from_str(source).map_err(|error| error.to_string())?;
+        let mut found = Self::default();
+        found.tokens(tokens);
+        found.end_of_comment();
+        Ok(found)
+    }
+
     fn tokens(&mut self, tokens: TokenStream) {
         let mut is_attribute = false;
         let mut skip = false;
@@ -115,8 +129,7 @@ impl Found {
                 }
                 TokenTree::Literal(literal) => {
                     self.end_of_comment();
-                    let text = unquoted(&literal.to_string());
-                    let text = text.filter(|text| !skip && sentences::words(text) >= FEWEST_WORDS);
+                    let text = unquoted(&literal.to_string()).filter(|_| !skip);
                     let line = literal.span().start().line;
                     self.texts.extend(text.map(|text| (line, text)));
                 }
@@ -167,8 +180,7 @@ mod tests {
             #[test]
             fn t() { panic!("nor is this one of them"); }
         "#;
-        let mut found = Found::default();
-        found.tokens(TokenStream::from_str(source).unwrap());
+        let found = Found::of(source).unwrap();
         let texts: Vec<&str> = found.texts.iter().map(|(_, text)| &text[..]).collect();
         assert_eq!(texts, ["this is what it says"]);
         assert_eq!(found.comments[0].1, " One line\n and its end.\n");

@@ -1,7 +1,7 @@
 //! What the user can do about a [`VolumeError`].
 
 use super::VolumeError;
-use crate::{Format, Given};
+use crate::{Finisher, Format, Given, Instead};
 
 impl VolumeError {
     /// The remedy, in one sentence.
@@ -10,15 +10,13 @@ impl VolumeError {
             Self::Cipher(error) => error.remedy(),
             Self::Block(error) => error.remedy().to_string(),
             Self::NotThis { .. } => {
-                "Give the right --type, or name the file that holds the header with --header."
+                "Give the right type, or name the file that holds the header."
                     .to_owned()
             }
             Self::Header {
                 format: Format::Luks2,
                 ..
-            } => "Nothing was changed. Try `cryptmark volume header repair`, then a backup of the \
-                  header."
-                .to_owned(),
+            } => "Nothing was changed. Repair the header, or restore it from a backup.".to_owned(),
             Self::Header { .. } => {
                 "Nothing was changed. Restore the header from a backup.".to_owned()
             }
@@ -31,7 +29,7 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Unwritable { .. } => {
-                "Nothing was changed. `cryptmark volume info` shows the header.".to_owned()
+                "Nothing was changed. Look at the present header.".to_owned()
             }
             Self::Unsupported { .. } => {
                 "Nothing was changed. Open the volume with the program that made it.".to_owned()
@@ -43,7 +41,7 @@ impl VolumeError {
                     .to_owned()
             }
             Self::NoKeyslot { .. } => {
-                "Give the --volume-key-file, or restore a header backup that still has keyslots."
+                "Give the volume key, or restore a header backup that still has keyslots."
                     .to_owned()
             }
             Self::UnusableKeyslot { .. } | Self::NoUsableKeyslot { .. } => {
@@ -51,24 +49,22 @@ impl VolumeError {
                  the volume with the program that made this one."
                     .to_owned()
             }
-            Self::IgnoredKeyslot { slot } => format!("Name it with --key-slot {slot}."),
+            Self::IgnoredKeyslot { slot } => format!("Name keyslot {slot} explicitly."),
             Self::NullKeyslot { .. } => {
-                "Open the volume with another keyslot or the --volume-key-file, and remove this \
-                 keyslot."
+                "Open the volume with another keyslot or the volume key, and remove this keyslot."
                     .to_owned()
             }
             Self::NoHeaderFits => {
-                "Check the passphrase, the key files and the PIM. Try the other of --type tcrypt \
-                 and --type veracrypt. Add --tcrypt-hidden, --tcrypt-backup or --tcrypt-system if \
-                 the header is one of those."
+                "Check the passphrase, the key files and the PIM. Try both TrueCrypt and VeraCrypt. \
+                 Try the header of a hidden volume, the backup, or the header of an encrypted \
+                 system."
                     .to_owned()
             }
             Self::NoProtectorFits {
                 given: Given::Other,
                 ..
             } => {
-                "Check what you gave. `cryptmark volume info` shows each protector and what opens \
-                 it."
+                "Check what you gave. The header lists each protector and what opens it."
                 .to_owned()
             }
             Self::NoProtectorFits { given, .. } => given.remedy().to_owned(),
@@ -81,12 +77,12 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Converting { .. } => {
-                "Open the volume with --read-only, or let Windows finish.".to_owned()
+                "Open the volume for reading only, or let Windows finish.".to_owned()
             }
-            Self::WrongVolumeKey => "Give the --volume-key-file of this volume.".to_owned(),
-            Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.".to_owned(),
+            Self::WrongVolumeKey => "Give the volume key of this volume.".to_owned(),
+            Self::EmptyKeyslot { .. } => "Name a keyslot that is in use.".to_owned(),
             Self::UnboundKeyslot { .. } => {
-                "Omit --key-slot, or name a keyslot that is bound to the data.".to_owned()
+                "Name no keyslot, or one that is bound to the data.".to_owned()
             }
             Self::SecretKind { format, .. } => format.secrets().to_owned(),
             Self::SecretLength { .. } => {
@@ -96,7 +92,7 @@ impl VolumeError {
             }
             Self::DataUponHeader { .. } => {
                 "If this is a detached header, name the file with the data as the volume, and this \
-                 file with --header."
+                 file as its header."
                     .to_owned()
             }
             Self::DataArea { .. } => {
@@ -114,7 +110,7 @@ impl VolumeError {
             Self::NoFreeToken => "Remove a token that you don't need any more.".to_owned(),
             Self::ConversionRoom => {
                 "Remove a keyslot that you don't need any more. Or make a LUKS2 volume and copy \
-                 the data with `volume export` and `volume import`."
+                 the data."
                     .to_owned()
             }
             Self::HeaderChanged { .. } => {
@@ -123,30 +119,28 @@ impl VolumeError {
                     .to_owned()
             }
             Self::KeyslotInUse { .. } => {
-                "Choose a free --new-key-slot, or omit it. `cryptmark volume info` shows the \
-                 keyslots in use."
+                "Choose a free keyslot, or omit its number."
                     .to_owned()
             }
-            Self::KeyslotNumber { .. } => "Choose another --new-key-slot, or omit it.".to_owned(),
+            Self::KeyslotNumber { .. } => "Choose another number, or omit it.".to_owned(),
             Self::LastKeyslot { .. } => {
-                "Add another key first. Give --yes if the data may be lost.".to_owned()
+                "Add another key first, or confirm that the data may be lost.".to_owned()
             }
             Self::OtherKeyslots { .. } => {
-                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
-                 Give --yes if they may be lost."
+                "Give the passphrase or key file of each keyslot to keep, or confirm that these \
+                 keyslots may be lost."
                     .to_owned()
             }
             Self::Reencrypting => {
-                "Finish the reencryption first, with `cryptmark volume reencrypt`.".to_owned()
+                "Finish the reencryption first.".to_owned()
             }
             Self::RecoveryNeeded => {
-                "Open the volume with --read-only, or finish the reencryption with `cryptmark \
-                 volume reencrypt`."
+                "Open the volume for reading only, or finish the reencryption."
                     .to_owned()
             }
             Self::UnboundReencryption => {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \
-                 backup of the header with --header."
+                 backup of the header."
                     .to_owned()
             }
             Self::Decrypted { offset } => format!(
@@ -164,10 +158,15 @@ impl VolumeError {
                 "Nothing was changed. Finish it with `cryptsetup reencrypt --resume-only`."
                     .to_owned()
             }
-            Self::FormerReencryption { program } => format!("Finish it with {program}."),
+            Self::FormerReencryption { finisher } => match finisher {
+                Finisher::Cryptsetup => "Finish it with cryptsetup 2.4 or newer: run `cryptsetup \
+                                         repair`, then run this command again."
+                    .to_owned(),
+                Finisher::Cryptmark => "Finish it with cryptmark 0.1.0.".to_owned(),
+            },
             Self::Stranger { .. } => {
-                "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
-                 header repair` with --yes."
+                "Nothing was changed. If that may be overwritten, repair the header first, and \
+                 confirm the loss."
                     .to_owned()
             }
             Self::Stopped => "Run the command again to continue from here.".to_owned(),
@@ -177,24 +176,22 @@ impl VolumeError {
             }
             Self::TextLength { .. } => "Give a shorter text.".to_owned(),
             Self::Uuid { .. } => {
-                "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for \
-                 a random one."
+                "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or none for a random one."
                     .to_owned()
             }
             Self::TooSmall { .. } => {
-                "Use a larger device, a smaller --offset, or a detached --header.".to_owned()
+                "Use a larger device, a smaller offset, or a detached header.".to_owned()
             }
             Self::KeyFileLines { .. } => {
                 "Give a key file with 1, 64 or 65 lines of equal length.".to_owned()
             }
             Self::EncryptedKeyFile => {
-                "Decrypt the key file first and pipe the result in: gpg -d FILE | cryptmark volume \
-                 … --key-file -"
+                "Decrypt the key file first, for instance with `gpg -d`, and give the result."
                     .to_owned()
             }
-            Self::ShortHash { .. } => "Choose a longer --hash or a shorter --key-size.".to_owned(),
+            Self::ShortHash { .. } => "Choose a longer hash or a shorter key.".to_owned(),
             Self::SkipAlignment { unit, .. } => {
-                format!("Give a --skip that is a multiple of {unit}.")
+                format!("Skip a multiple of {unit} sectors of 512 bytes.")
             }
             Self::KdfIterations { .. }
             | Self::KdfMemory { .. }
@@ -205,10 +202,10 @@ impl VolumeError {
                     .to_owned()
             }
             Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
-                "Give the --key-slot of your passphrase, so that no other keyslot is tried."
+                "Name the keyslot of your passphrase, so that no other keyslot is tried."
                     .to_owned()
             }
-            Self::Lacks { possible, .. } => possible.to_string(),
+            Self::Lacks { instead, .. } => instead.remedy(),
             Self::HiddenSize { .. } => {
                 "Choose a size that leaves room for the data of the outer volume.".to_owned()
             }
@@ -224,6 +221,22 @@ impl VolumeError {
             Self::KdfParameter { what, least, .. } => {
                 format!("Give at least {least} {what}. A header with less is damaged.")
             }
+        }
+    }
+}
+
+impl Instead {
+    /// The remedy, in one or two sentences.
+    fn remedy(&self) -> String {
+        match self {
+            Self::OneOf(names) => format!("Use one of: {}.", names.join(", ")),
+            Self::WideBlocks => "Choose a cipher with 128-bit blocks, such as AES.".to_owned(),
+            Self::NoPim => "Omit the PIM, or choose VeraCrypt.".to_owned(),
+            Self::Pbkdf2 => "Give each keyslot PBKDF2 with SHA-256 first.".to_owned(),
+            Self::Copy(format) => format!(
+                "Nothing was changed. Make a {} volume, and copy the data.",
+                format.title()
+            ),
         }
     }
 }

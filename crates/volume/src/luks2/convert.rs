@@ -11,7 +11,7 @@ use super::keyslots::{STRIPES, kdf_json};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::keyslot::SECTOR;
-use crate::{Format, Hash, HeaderText, VolumeError, luks1, unaligned};
+use crate::{Format, Hash, HeaderText, Instead, VolumeError, luks1, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -83,9 +83,7 @@ fn check(old: &luks1::Header) -> Result<(), VolumeError> {
     let lacks = |what: String| VolumeError::Lacks {
         format: Format::Luks2,
         what: what.into(),
-        possible:
-            "Make a LUKS2 volume, and copy the data with `volume export` and `volume import`."
-                .into(),
+        instead: Instead::Copy(Format::Luks2),
     };
     if old.spec.algorithms() == [Algorithm::Null] {
         return Err(lacks("key material that is not encrypted".to_owned()));

@@ -28,7 +28,7 @@ use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
 use crate::keyslot::wipe;
-use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
+use crate::{Access, Finisher, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::Key;
@@ -516,13 +516,12 @@ impl Header {
                 (None, ALONE) => {}
                 (None, UNBOUND) => {
                     return Err(VolumeError::FormerReencryption {
-                        program: "cryptsetup 2.4 or newer: run `cryptsetup repair`, then run this \
-                                  command again",
+                        finisher: Finisher::Cryptsetup,
                     });
                 }
                 (None, FORMER) => {
                     return Err(VolumeError::FormerReencryption {
-                        program: "cryptmark 0.1.0: run its `cryptmark volume reencrypt`",
+                        finisher: Finisher::Cryptmark,
                     });
                 }
                 _ => {

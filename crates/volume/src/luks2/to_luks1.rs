@@ -11,7 +11,7 @@ use super::keyslots::STRIPES;
 use super::metadata::{Keyslot, PassphraseKeyslot, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::keyslot::{SECTOR, wipe};
-use crate::{Format, Hash, Kdf, VolumeError, luks1, unaligned};
+use crate::{Format, Hash, Instead, Kdf, VolumeError, luks1, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, SectorSize};
 
@@ -205,9 +205,7 @@ fn pbkdf2(kdf: &Kdf, whose: &str) -> Result<(Hash, u32), VolumeError> {
         _ => Err(VolumeError::Lacks {
             format: Format::Luks1,
             what: format!("{whose} with Argon2").into(),
-            possible: "Give each keyslot PBKDF2 first: `cryptmark volume passwd --pbkdf pbkdf2 \
-                       --hash sha256`."
-                .into(),
+            instead: Instead::Pbkdf2,
         }),
     }
 }
@@ -223,8 +221,6 @@ fn lacks(what: impl Into<Box<str>>) -> VolumeError {
     VolumeError::Lacks {
         format: Format::Luks1,
         what: what.into(),
-        possible: "Nothing was changed. Make a LUKS1 volume, and copy the data with `cryptmark \
-                   volume export` and `cryptmark volume import`."
-            .into(),
+        instead: Instead::Copy(Format::Luks1),
     }
 }

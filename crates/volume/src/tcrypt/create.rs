@@ -3,7 +3,7 @@
 use super::layers;
 use super::seal::{Sealed, Sealing};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Header, Place, UNIT, Unlocked};
-use crate::{Limits, VolumeError, unaligned};
+use crate::{Instead, Limits, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::{Algorithm, CipherError, CipherSpec, Key, Mode};
 use zeroize::Zeroizing;
@@ -149,7 +149,7 @@ impl Creation {
             .ok_or_else(|| VolumeError::Lacks {
                 format: self.family.format(),
                 what: "XTS with a cipher of 64-bit blocks".into(),
-                possible: "Choose a cipher with 128-bit blocks, such as AES.".into(),
+                instead: Instead::WideBlocks,
             })
     }
 

@@ -9,7 +9,7 @@
 //! That holds for what a passphrase gives and for the key area in a header.
 
 use super::{Family, SALT_BYTES};
-use crate::VolumeError;
+use crate::{Instead, VolumeError};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
 use zeroize::Zeroizing;
 
@@ -105,7 +105,7 @@ pub(super) fn specs_of(
         return Err(VolumeError::Lacks {
             format: family.format(),
             what: format!("cipher {}", name(algorithms)).into(),
-            possible: format!("Use one of: {}.", names.join(", ")).into(),
+            instead: Instead::OneOf(names),
         });
     }
     Ok(fit)

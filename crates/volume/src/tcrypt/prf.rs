@@ -1,7 +1,7 @@
 //! [`Prf`]: what a header key is derived with, and at what cost.
 
 use super::{Family, Place};
-use crate::{Argon2Variant, Format, Hash, Kdf, VolumeError};
+use crate::{Argon2Variant, Format, Hash, Instead, Kdf, VolumeError};
 use std::fmt;
 
 /// A key derivation by VeraCrypt's word for it; its costs follow from the
@@ -113,7 +113,7 @@ pub(super) fn checked_pim(
         Family::TrueCrypt if pim != 0 => Err(VolumeError::Lacks {
             format: Format::Tcrypt,
             what: "PIM".into(),
-            possible: "Omit the PIM, or give --type veracrypt.".into(),
+            instead: Instead::NoPim,
         }),
         _ if pim > most => Err(VolumeError::Pim { pim, most }),
         _ => Ok(pim),
@@ -153,11 +153,11 @@ fn argon2id(pim: u32) -> Kdf {
 }
 
 fn lacks_prf(family: Family, prf: Prf) -> VolumeError {
-    let names: Vec<_> = Prf::all(family).iter().map(|prf| prf.name()).collect();
+    let names = Prf::all(family).iter().map(|prf| prf.name().to_string());
     VolumeError::Lacks {
         format: family.format(),
         what: format!("key derivation with {prf}").into(),
-        possible: format!("Use one of: {}.", names.join(", ")).into(),
+        instead: Instead::OneOf(names.collect()),
     }
 }
 

@@ -107,7 +107,7 @@ impl ClientError {
                 "Make sure that the server exports the same storage as before, then open it again."
             }
             Self::WithoutTls => {
-                "Build it with --features tls, or forward a Unix socket through ssh."
+                "Build it with the feature `tls`, or forward a Unix socket through ssh."
             }
             #[cfg(feature = "tls")]
             Self::Tls(error) => error.remedy(),

@@ -1,0 +1,120 @@
+//! Texts of the engine crates name no options and no commands of the program, because other
+//! programs use these crates too. The program adds them: `src/cli/remedy.rs`.
+
+use crate::prose::texts;
+use std::path::Path;
+
+/// The crates that other programs use.
+const ENGINE: &[&str] = &["cipher", "block", "drive", "serve", "volume"];
+
+/// How commands of the program begin. The second form leaves out its name.
+const COMMANDS: &[&str] = &["cryptmark ", "volume "];
+
+/// Other programs. Their commands may be named, with options, between backticks.
+const OTHERS: &[&str] = &[
+    "blkid",
+    "cryptsetup",
+    "gpg",
+    "nbdinfo",
+    "nbdkit",
+    "qemu-nbd",
+];
+
+/// The texts of `file` that name options or commands of the program.
+pub fn offences(file: &Path, source: &str) -> Vec<String> {
+    if !is_of_engine(file) {
+        return Vec::new();
+    }
+    let texts = match texts(source) {
+        Ok(texts) => texts,
+        Err(error) => return vec![format!("{}: {error}", file.display())],
+    };
+    let named = |(line, text): (usize, String)| {
+        let found = named_in(&text)?;
+        Some(format!(
+            "{}:{line}: the engine may not name {found:?}; src/cli/remedy.rs may",
+            file.display()
+        ))
+    };
+    texts.into_iter().filter_map(named).collect()
+}
+
+/// Whether `file` is a source of an engine crate, and not a test.
+fn is_of_engine(file: &Path) -> bool {
+    let sources = |name: &&str| file.starts_with(Path::new("crates").join(name).join("src"));
+    ENGINE.iter().any(sources) && !file.iter().any(|part| part == "tests")
+}
+
+/// The first option or command of the program in `text`.
+fn named_in(text: &str) -> Option<&str> {
+    text.split('`').enumerate().find_map(|(number, part)| {
+        let is_quoted = number % 2 == 1;
+        if is_quoted && COMMANDS.iter().any(|command| part.starts_with(command)) {
+            return Some(part);
+        }
+        let program = part.split(' ').next().unwrap_or_default();
+        match is_quoted && OTHERS.contains(&program) {
+            true => None,
+            false => option_in(part),
+        }
+    })
+}
+
+/// The first word of `text` that begins with two hyphens and a small letter.
+fn option_in(text: &str) -> Option<&str> {
+    let is_option = |word: &&str| {
+        let name = word.strip_prefix("--").unwrap_or_default();
+        name.starts_with(|first: char| first.is_ascii_lowercase())
+    };
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+        .find(is_option)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_and_commands_of_the_program_are_found() {
+        for text in [
+            "Give the --key-file.",
+            "--yes",
+            "Try (--type luks2).",
+            "Run `cryptmark volume info`.",
+            "Copy it with `volume export`.",
+            "`cryptsetup repair` takes no --yes.",
+            "`other --option`",
+        ] {
+            assert!(named_in(text).is_some(), "{text}");
+        }
+        for text in [
+            "Give the key file.",
+            "Finish it with cryptmark 0.1.0.",
+            "Run `cryptsetup reencrypt --resume-only`.",
+            "`nbdinfo --list` and `blkid --probe --offset 0` show it.",
+            "-----BEGIN CERTIFICATE-----",
+            "a -- b, 3--4",
+        ] {
+            assert_eq!(named_in(text), None);
+        }
+    }
+
+    #[test]
+    fn only_texts_of_the_engine_count() {
+        let source = r##"
+            /// `cryptmark volume info` in a comment, with --type.
+            fn remedy() -> &'static str { r#"Give --yes."# }
+            #[error("Omit \
+                     --type.")]
+            struct Error;
+            #[cfg(test)]
+            mod tests { const X: &str = "--yes"; }
+        "##;
+        let count = |file: &str| offences(Path::new(file), source).len();
+        assert_eq!(count("crates/volume/src/error.rs"), 2);
+        assert_eq!(count("crates/volume/src/tcrypt/tests/hostile.rs"), 0);
+        assert_eq!(count("crates/volume/tests/kdf.rs"), 0);
+        assert_eq!(count("crates/lab/src/plan/error.rs"), 0);
+        assert_eq!(count("src/cli/remedy.rs"), 0);
+    }
+}
