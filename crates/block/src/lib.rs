@@ -9,6 +9,32 @@
 //! Nothing here writes to a device without being asked to. A device opened for writing is held for
 //! as long as it is open ([`hold`]). Before you overwrite a device, check its content by
 //! [`signature`].
+//!
+//! # Example
+//!
+//! A [`FileDevice`] is used like the disk in memory here.
+//!
+//! ```
+//! use block::{AlignedBuffer, BlockDevice, Meter, Operation, QueueOptions, RamDevice, Request, Wait};
+//! use std::rc::Rc;
+//!
+//! let device = RamDevice::new(1 << 20);
+//! let meter = Rc::new(Meter::off());
+//! let mut queue = device.queue(QueueOptions { depth: 2, meter })?;
+//! for (tag, offset) in [(1, 0), (2, 8192)] {
+//!     let mut buffer = AlignedBuffer::new(4096);
+//!     buffer.fill(tag as u8);
+//!     queue.submit(Request::new(Operation::Write, offset, buffer, tag));
+//! }
+//! // The requests come back in any order, each with its buffer.
+//! while let Some(completion) = queue.reap(Wait::Yes) {
+//!     completion.result?;
+//! }
+//! let mut sector = [0; 512];
+//! device.read_at(8192, &mut sector)?;
+//! assert_eq!(sector, [2; 512]);
+//! # Ok::<(), block::BlockError>(())
+//! ```
 
 #![deny(unsafe_code)]
 

@@ -4,16 +4,21 @@
 //! and a [`SectorLayout`] it gives a [`KeyedCipher`], which encrypts and decrypts runs of sectors
 //! in place.
 //!
+//! # Example
+//!
 //! ```
 //! use cryptmark_cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 //!
 //! let spec: CipherSpec = "aes-xts-plain64".parse()?;
 //! let key = Key::random(spec.default_key_size())?;
 //! let cipher = spec.cipher(&key, SectorLayout::default(), None)?;
-//! let mut sectors = vec![7; 8 * 512];
-//! cipher.encrypt(IvSector::new(0), &mut sectors);
-//! cipher.decrypt(IvSector::new(0), &mut sectors);
-//! assert_eq!(sectors, vec![7; 8 * 512]);
+//!
+//! // Two equal sectors, from number 8 of the device on.
+//! let mut sectors = [7; 2 * 512];
+//! cipher.encrypt(IvSector::new(8), &mut sectors);
+//! assert_ne!(sectors[..512], sectors[512..]);
+//! cipher.decrypt(IvSector::new(8), &mut sectors);
+//! assert_eq!(sectors, [7; 2 * 512]);
 //! # Ok::<(), cryptmark_cipher::CipherError>(())
 //! ```
 

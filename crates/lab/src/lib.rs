@@ -8,6 +8,27 @@
 //! [`record::Run`], which the [`store`] keeps. The crate `report` does the
 //! printing. The project's other crates, apart from `block`, are imported only
 //! in [`target`] and in code that parses the ciphers of a plan.
+//!
+//! # Example
+//!
+//! ```
+//! use cryptmark_lab::plan::Plan;
+//! use cryptmark_lab::record::Verdict;
+//! use cryptmark_lab::stats::{noise_floor, paired_ratio, verdict};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let plan = Plan::load("quick")?;
+//! assert!(plan.ciphers.iter().any(|cipher| cipher == "aes-xts-plain64"));
+//!
+//! // MB/s of a workload, each pair measured one after the other.
+//! let encrypted = [455.0, 461.0, 449.0, 458.0, 452.0, 460.0, 457.0];
+//! let plain = [503.0, 512.0, 498.0, 507.0, 501.0, 510.0, 505.0];
+//! let ratio = paired_ratio(&encrypted, &plain).ok_or("there is no pair")?;
+//! println!("{:.3} of the plain rate, {:.3} to {:.3}", ratio.median, ratio.low, ratio.high);
+//! assert_eq!(verdict(ratio, noise_floor(None)), Verdict::Slower);
+//! # Ok(())
+//! # }
+//! ```
 
 #![deny(unsafe_code)]
 

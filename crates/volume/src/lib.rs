@@ -7,6 +7,48 @@
 //!
 //! The order of work is header → key slot → volume key → mapping → device → sectors. The crate uses
 //! ciphers and block devices; it opens no files, reads no clock and exports no devices.
+//!
+//! # Example
+//!
+//! `disk` is any device with a LUKS2 volume, such as a [`block::FileDevice`].
+//!
+//! ```
+//! # use cipher::{Key, SectorSize};
+//! # use cryptmark_volume::luks2::{Creation, DataCipher, Header, KeyslotOptions};
+//! # use cryptmark_volume::{Hash, Kdf};
+//! use block::BlockDevice;
+//! use cryptmark_volume::{Access, Limits, Opening, Secret};
+//! use std::ops::ControlFlow;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let disk = block::RamDevice::new(17 << 20);
+//! # let kdf = Kdf::Pbkdf2 { hash: Hash::Sha256, iterations: 1000 };
+//! # let creation = Creation {
+//! #     cipher: DataCipher::Plain("aes-xts-plain64".parse()?),
+//! #     key_bytes: 64,
+//! #     sector_size: SectorSize::default(),
+//! #     keyslot: KeyslotOptions::new(kdf),
+//! #     data_offset: None,
+//! #     detached: false,
+//! #     label: String::new(),
+//! #     subsystem: String::new(),
+//! #     uuid: None,
+//! # };
+//! # Header::create(&disk, &creation, &Key::random(64)?, &Key::from_slice(b"correct horse"))?;
+//! let passphrase = Secret::Passphrase(Key::from_slice(b"correct horse"));
+//! let opening = Opening::Luks2 { slot: None };
+//! let (limits, go_on) = (Limits::default(), |_| ControlFlow::Continue(()));
+//! // The header is on the same device as the data.
+//! let opened = opening.unlock(&disk, &disk, &passphrase, Access::Write, &limits, &go_on)?;
+//! let volume = opened.device(&disk, &disk)?;
+//!
+//! volume.write_at(0, &[7; 512])?;
+//! let mut sector = [0; 512];
+//! volume.read_at(0, &mut sector)?;
+//! assert_eq!(sector, [7; 512]);
+//! # Ok(())
+//! # }
+//! ```
 
 #![forbid(unsafe_code)]
 
