@@ -159,3 +159,81 @@ impl Slider {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOSTILE: &str = "/x/<script>alert(1)</script>\"'&\u{202e}";
+
+    /// Names of files and messages of commands are text, wherever they stand.
+    #[test]
+    fn names_and_messages_are_only_text() {
+        let hostile = || HOSTILE.to_owned();
+        let place = Place {
+            path: hostile(),
+            about: hostile(),
+            unusable: Some(hostile()),
+        };
+        let start = Start {
+            machine: hostile(),
+            places: vec![place],
+            plans: vec![Plan {
+                name: hostile(),
+                title: hostile(),
+            }],
+            running: Some((1, hostile())),
+        };
+        let preview = |refused| Preview {
+            title: hostile(),
+            will: hostile(),
+            command: hostile(),
+            fields: vec![("at", hostile())],
+            overwrites: Some(hostile()),
+            refused,
+        };
+        let watch = Watch {
+            title: hostile(),
+            command: hostile(),
+            step: hostile(),
+            messages: hostile(),
+            report: Some(Watch::report_of(HOSTILE)),
+            ..Watch::default()
+        };
+        let entry = Entry {
+            path: hostile(),
+            name: hostile(),
+            about: hostile(),
+            is_folder: true,
+        };
+        let outcome = || Outcome {
+            well: false,
+            text: hostile(),
+        };
+        let volume = Volume {
+            path: hostile(),
+            info: outcome(),
+            outcome: Some(outcome()),
+            folder: hostile(),
+        };
+        let volumes = Volumes {
+            status: hostile(),
+            folders: vec![entry.clone()],
+        };
+        for page in [
+            start.page(),
+            preview(None).page(),
+            preview(Some((hostile(), hostile()))).page(),
+            watch.page(),
+            volume.page(),
+            volumes.page(),
+            files(HOSTILE, Some(HOSTILE), &[entry], true),
+        ] {
+            // The page's own scripts are the only ones.
+            assert_eq!(page.matches("<script>").count(), 2, "{page}");
+            assert!(!page.contains("alert(1)</script>") && !page.contains('\u{202e}'));
+            assert!(page.contains("&lt;script&gt;"), "{page}");
+            assert_eq!(page.matches("<h1>").count(), 1);
+        }
+    }
+}
