@@ -1,9 +1,11 @@
-//! Helpers that the tests of the program share: a directory of their own, programs run in it, and
-//! checks of how those ended.
+//! Helpers that the tests of the program share: a directory of their own, programs run in it,
+//! checks of how those ended and browsers.
 //!
 //! Only tests depend on it, and it depends on no other crate of this workspace.
 
 mod arguments;
+#[cfg(target_os = "linux")]
+pub mod browser;
 mod expect;
 mod running;
 mod sandbox;
