@@ -2,102 +2,13 @@
 //! else does not.
 
 use super::sandbox;
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::Duration;
-use testkit::Sandbox;
+use testkit::{Pages, Sandbox, status};
 
 /// A server of a sandbox's store.
-struct Server {
-    child: Child,
-    /// `127.0.0.1:PORT`
-    address: String,
-    /// The first folder of every page's address.
-    secret: String,
-}
-
-impl Server {
-    fn start(sandbox: &Sandbox) -> Self {
-        let mut child = sandbox
-            .cryptmark(&["report", "--serve"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = BufReader::new(child.stdout.take().unwrap());
-        out.read_line(&mut line).unwrap();
-        let mut parts = line.strip_prefix("http://").expect(&line).split('/');
-        let mut part = || parts.next().expect(&line).to_owned();
-        Self {
-            child,
-            address: part(),
-            secret: part(),
-        }
-    }
-
-    fn connect(&self) -> TcpStream {
-        let stream = TcpStream::connect(&self.address).unwrap();
-        let patience = Some(Duration::from_secs(60));
-        stream.set_read_timeout(patience).unwrap();
-        stream
-    }
-
-    /// Everything that comes back for some bytes.
-    fn answer(&self, request: &[u8]) -> String {
-        let mut stream = self.connect();
-        // It may have heard enough before all is said.
-        let _ = stream.write_all(request);
-        let mut answer = Vec::new();
-        match stream.read_to_end(&mut answer) {
-            Err(error) if error.kind() != ErrorKind::ConnectionReset => panic!("{error}"),
-            _ => String::from_utf8(answer).unwrap(),
-        }
-    }
-
-    /// The status and all that follows it, for a request with these lines.
-    fn asked(&self, first: &str, more: &str) -> (u16, String) {
-        let first = self.behind_secret(first);
-        let request = format!("{first} HTTP/1.1\r\nHost: {}\r\n{more}\r\n", self.address);
-        let answer = self.answer(request.as_bytes());
-        (status(&answer), answer)
-    }
-
-    /// `GET /run` as `GET /SECRET/run`.
-    fn behind_secret(&self, first: &str) -> String {
-        first.replacen(" /", &format!(" /{}/", self.secret), 1)
-    }
-
-    fn get(&self, path: &str) -> String {
-        let (status, answer) = self.asked(&format!("GET {path}"), "");
-        assert_eq!(status, 200, "{path}: {answer}");
-        answer
-    }
-
-    /// Asks it to end; its exit code and standard error.
-    fn end(mut self) -> (Option<i32>, String) {
-        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
-        let mut said = String::new();
-        let mut errors = self.child.stderr.take().unwrap();
-        errors.read_to_string(&mut said).unwrap();
-        (self.child.wait().unwrap().code(), said)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        // It has ended already where the test came to its end.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// 0 where nothing came back.
-fn status(answer: &str) -> u16 {
-    let code = answer.split(' ').nth(1);
-    code.and_then(|code| code.parse().ok()).unwrap_or(0)
+fn serve(sandbox: &Sandbox) -> Pages {
+    Pages::start(sandbox.cryptmark("report --serve"))
 }
 
 /// The ids of the stored runs, the oldest first.
@@ -115,7 +26,7 @@ fn runs_are_listed_searched_shown_and_compared() {
     }
     let ids = runs(&sandbox);
     sandbox.ok(&["baseline", "set", "before", &ids[0]]);
-    let server = Server::start(&sandbox);
+    let server = serve(&sandbox);
 
     let list = server.get("/");
     for id in &ids {
@@ -175,7 +86,7 @@ fn other_users_get_nothing_without_the_secret() {
     let sandbox = sandbox();
     sandbox.ok(&["run", "tiny.toml", "--at", "at", "--no-progress"]);
     let id = runs(&sandbox).remove(0);
-    let server = Server::start(&sandbox);
+    let server = serve(&sandbox);
     let secret = &server.secret;
     assert!(secret.len() == 32 && secret.bytes().all(|digit| digit.is_ascii_hexdigit()));
     let mut wrong = secret.clone().into_bytes();
@@ -205,13 +116,13 @@ fn other_users_get_nothing_without_the_secret() {
     let page = server.get(&format!("/run?id={id}"));
     assert!(!page.contains(secret.as_str()) && page.contains("referrer-policy: same-origin"));
     // Another server has another one.
-    assert_ne!(*secret, Server::start(&sandbox).secret);
+    assert_ne!(*secret, serve(&sandbox).secret);
 }
 
 #[test]
 fn hostile_requests_get_nothing() {
     let sandbox = sandbox();
-    let server = Server::start(&sandbox);
+    let server = serve(&sandbox);
     assert!(server.get("/").contains("No runs are stored yet"));
     let port = server.address.split(':').next_back().unwrap();
     for (first, host, more, wanted) in [
@@ -334,7 +245,7 @@ fn hostile_requests_get_nothing() {
 #[test]
 fn slow_clients_keep_nobody_waiting() {
     let sandbox = sandbox();
-    let server = Server::start(&sandbox);
+    let server = serve(&sandbox);
     // Some say nothing, some half a request, some never listen to the answer.
     let first = server.behind_secret("GET /");
     let half = format!("{first} HTTP/1.1\r\nHost: {}\r\n", server.address);
@@ -349,7 +260,7 @@ fn slow_clients_keep_nobody_waiting() {
     for _ in 0..5 {
         assert!(server.get("/").contains("No runs are stored yet"));
     }
-    let about = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let about = std::fs::read_to_string(format!("/proc/{}/status", server.running.0.id())).unwrap();
     let peak = about.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib: u64 = peak
         .unwrap()
@@ -370,7 +281,7 @@ fn slow_clients_keep_nobody_waiting() {
 #[test]
 fn a_port_that_is_taken_is_told() {
     let sandbox = sandbox();
-    let server = Server::start(&sandbox);
+    let server = serve(&sandbox);
     let port = server.address.split(':').next_back().unwrap();
     let said = sandbox.fails(1, &["report", "--serve", "--port", port]);
     assert!(said.contains("cannot serve on port"), "{said}");

@@ -20,6 +20,16 @@ const TOOLS: &[Tool] = &[
         purpose: "the HTML report is opened in a browser",
     },
     Tool {
+        program: "firefox-esr",
+        package: "firefox-esr",
+        purpose: "the pages of cryptmark ui are used in a browser",
+    },
+    Tool {
+        program: "npm",
+        package: "npm",
+        purpose: "axe-core, which checks pages for accessibility",
+    },
+    Tool {
         program: "fio",
         package: "fio",
         purpose: "the peer that the load generator is compared with",
@@ -411,6 +421,26 @@ const PYTHONS: &[Python] = &[
     },
 ];
 
+/// A package of npm, in a folder of its own below `target/tools`, where tests look.
+struct Node {
+    folder: &'static str,
+    /// Its name, with `@` and the version if tests depend on that.
+    package: &'static str,
+    purpose: &'static str,
+}
+
+const AXE: Node = Node {
+    folder: "axe-core",
+    package: "axe-core@4.14.1",
+    purpose: "pages are checked for accessibility",
+};
+
+const AZURITE: Node = Node {
+    folder: "elsewhere/azurite",
+    package: "azurite",
+    purpose: "a store of objects as Azure's",
+};
+
 /// What packages are made and tried with, beside the above.
 const PACKAGING: &[Tool] = &[
     Tool {
@@ -534,6 +564,7 @@ pub fn provide() {
     provide_all(TOOLS.iter().collect());
     open_fuse();
     PYTHONS.iter().for_each(provide_python);
+    provide_node(&AXE);
 }
 
 /// The same for making and trying packages.
@@ -546,18 +577,7 @@ pub fn provide_for_packages() {
 pub fn provide_elsewhere() {
     provide_all(ELSEWHERE.iter().collect());
     provide_python(&CLIENTS);
-    let folder = crate::root().join("target/tools").join(CLIENTS.folder);
-    let azurite = folder.join("azurite");
-    let installed = azurite.join("node_modules/.bin/azurite-blob").is_file()
-        || Command::new("npm")
-            .args(["install", "--silent", "--prefix"])
-            .arg(&azurite)
-            .arg("azurite")
-            .status()
-            .is_ok_and(|status| status.success());
-    if !installed {
-        println!("missing: Azurite, a store of objects as Azure's; npm install azurite");
-    }
+    provide_node(&AZURITE);
 }
 
 /// The same for building suites of others.
@@ -606,6 +626,37 @@ fn provide_python(wanted: &Python) {
             wanted.packages.join(" ")
         );
     }
+}
+
+/// What comes from npm, if it or its version is missing.
+fn provide_node(wanted: &Node) {
+    let Node {
+        folder,
+        package,
+        purpose,
+    } = wanted;
+    let folder = crate::root().join("target/tools").join(folder);
+    if has_package(&folder, package) {
+        return;
+    }
+    let installed = Command::new("npm")
+        .args(["install", "--silent", "--no-save", "--prefix"])
+        .args([folder.as_os_str(), package.as_ref()])
+        .status()
+        .is_ok_and(|status| status.success());
+    if !installed {
+        println!("missing: {package} ({purpose}); npm install {package}");
+    }
+}
+
+/// Whether npm has installed a package in a folder, with the version that its name may end in.
+fn has_package(folder: &Path, package: &str) -> bool {
+    let (name, version) = package.split_once('@').unwrap_or((package, ""));
+    let about = folder.join("node_modules").join(name).join("package.json");
+    let about = std::fs::read(about).unwrap_or_default();
+    let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
+    let installed = about["version"].as_str();
+    installed.is_some_and(|installed| version.is_empty() || installed == version)
 }
 
 fn provide_all(mut missing: Vec<&Tool>) {
@@ -677,4 +728,15 @@ pub fn is_root() -> bool {
         .arg("-u")
         .output()
         .is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+#[test]
+fn packages_of_npm_are_known_by_name_and_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = folder.path().join("node_modules/axe-core");
+    std::fs::create_dir_all(&about).unwrap();
+    std::fs::write(about.join("package.json"), r#"{"version": "4.14.1"}"#).unwrap();
+    let has = |package: &str| has_package(folder.path(), package);
+    assert!(has("axe-core") && has("axe-core@4.14.1"));
+    assert!(!has("axe-core@4.14.0") && !has("azurite"));
 }

@@ -3,15 +3,13 @@
 //!
 //! Run it with `cargo bench -p cryptmark-report --bench page -- [FILE.json…]`.
 
-#[path = "../tests/browser/mod.rs"]
-mod browser;
 #[path = "../tests/sample/mod.rs"]
 mod sample;
 
-use browser::Browser;
 use cryptmark_report::html;
 use lab::record::Run;
 use std::time::Instant;
+use testkit::browser::Browser;
 
 /// How often each page is written and opened; the median counts.
 const TIMES: usize = 5;
@@ -48,8 +46,8 @@ fn measure(run: Run) {
     let file = folder.path().join("report.html");
     std::fs::write(&file, &page).unwrap();
     let mut columns: [Vec<f64>; 4] = Default::default();
-    if let Some(mut browser) = Browser::start() {
-        browser.resize(1200, 900);
+    if let Some(mut browser) = Browser::chromium() {
+        browser.size(1200, 900);
         for _ in 0..TIMES {
             for (column, value) in columns.iter_mut().zip(opened(&mut browser, &file)) {
                 column.push(value);
@@ -80,7 +78,7 @@ fn opened(browser: &mut Browser, file: &std::path::Path) -> [f64; 4] {
     // After two frames what was done is on the screen.
     const SEEN: &str =
         "await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))";
-    let mut ms = |expression: String| browser.value(&expression).as_f64().unwrap();
+    let mut ms = |expression: String| browser.eval(&expression).as_f64().unwrap();
     let act = |act: &str| {
         format!(
             "(async () => {{ const start = performance.now(); {act}; {SEEN};

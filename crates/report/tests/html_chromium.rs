@@ -1,16 +1,16 @@
 //! The HTML as a browser shows it: opened in headless Chromium, on a phone, on a
 //! desk and on paper, by mouse, by keyboard and as a screen reader hears it.
 
-mod browser;
+mod chromium;
 #[path = "lifetime/sample.rs"]
 mod lifetime;
 mod sample;
 
-use browser::Browser;
 use cryptmark_report::html;
 use lab::record::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
+use testkit::browser::Browser;
 
 /// A browser that has opened the report of `runs`; the file goes with the folder.
 fn opened(runs: &[Run]) -> Option<(Browser, tempfile::TempDir)> {
@@ -18,7 +18,7 @@ fn opened(runs: &[Run]) -> Option<(Browser, tempfile::TempDir)> {
 }
 
 fn opened_page(report: &str) -> Option<(Browser, tempfile::TempDir)> {
-    let mut browser = Browser::start()?;
+    let mut browser = Browser::chromium()?;
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     fs::write(&page, report).unwrap();
@@ -39,7 +39,7 @@ fn a_browser_shows_the_figures() {
     // Three workloads with throughput and latency, one forest, one ledger.
     assert_eq!(dom.matches("<svg").count(), 8);
     assert_eq!(
-        browser.value("document.querySelectorAll('svg[aria-label] > desc').length"),
+        browser.eval("document.querySelectorAll('svg[aria-label] > desc').length"),
         8
     );
     for shown in [
@@ -76,7 +76,7 @@ fn a_browser_runs_nothing_that_a_record_holds() {
     };
     let dom = markup(&mut browser);
     assert_eq!(dom.matches("<script").count(), 1, "the page's own");
-    assert_eq!(browser.value("document.documentElement.className"), "live");
+    assert_eq!(browser.eval("document.documentElement.className"), "live");
     assert!(dom.contains("&lt;script&gt;alert(1)&lt;/script&gt;"));
     assert_eq!(dom.matches("<svg").count(), dom.matches("</svg>").count());
     // An injected script would not run.
@@ -133,8 +133,8 @@ fn fits(opened: Option<(Browser, tempfile::TempDir)>) {
         return;
     };
     for width in [360, 768, 1030, 1200] {
-        browser.resize(width, 800);
-        let seen = browser.value(SEEN);
+        browser.size(width, 800);
+        let seen = browser.eval(SEEN);
         let number = |name: &str| seen[name].as_f64().expect(name);
         assert!(number("wide") <= f64::from(width), "{width}: {seen}");
         assert!(number("right") <= f64::from(width), "{width}: {seen}");
@@ -172,7 +172,7 @@ fn tables_sort_by_mouse_and_by_keyboard() {
     let Some((mut browser, _folder)) = opened(std::slice::from_ref(&run)) else {
         return;
     };
-    browser.resize(1200, 900);
+    browser.size(1200, 900);
     // The recorded values, to the last digit, in the order of the plan.
     let mut recorded: Vec<f64> = run
         .trials
@@ -192,7 +192,7 @@ fn tables_sort_by_mouse_and_by_keyboard() {
     assert_eq!(shown(&mut browser), recorded);
     let as_it_was = recorded.clone();
 
-    browser.click(&head("rate"));
+    browser.click_on(&head("rate"));
     recorded.sort_by(f64::total_cmp);
     assert_eq!(shown(&mut browser), recorded);
     let sorted = "document.querySelector('[aria-sort=ascending]').textContent";
@@ -201,26 +201,26 @@ fn tables_sort_by_mouse_and_by_keyboard() {
     assert_eq!(first, "Serpent-256 XTS, dm-crypt");
 
     // The button has the focus: Enter sorts down, Space as it was.
-    browser.key("Enter");
+    browser.press("Enter");
     recorded.reverse();
     assert_eq!(shown(&mut browser), recorded);
-    browser.key("Space");
+    browser.press("Space");
     assert_eq!(shown(&mut browser), as_it_was);
     assert!(
         browser
-            .value("document.querySelector('[aria-sort=ascending]')")
+            .eval("document.querySelector('[aria-sort=ascending]')")
             .is_null()
     );
 
     // The next column is one tab away; each workload is sorted by itself.
-    browser.key("Tab");
+    browser.press("Tab");
     assert_eq!(browser.text("document.activeElement.textContent"), "n");
-    browser.key("Tab");
-    browser.key("Enter");
+    browser.press("Tab");
+    browser.press("Enter");
     assert_eq!(browser.texts(&of("rand-4k-read"))[0], "plain");
     // A row without a value comes last in both directions.
     for _ in 0..2 {
-        browser.click(&head("against plain"));
+        browser.click_on(&head("against plain"));
         assert_eq!(browser.texts(&of("seq-1m-read")).last().unwrap(), "plain");
     }
 }
@@ -231,16 +231,16 @@ fn what_is_picked_is_seen() {
     let Some((mut browser, _folder)) = opened(std::slice::from_ref(&run)) else {
         return;
     };
-    browser.resize(1200, 900);
+    browser.size(1200, 900);
     let seen = |browser: &mut Browser| {
-        browser.value("document.querySelectorAll('tr[data-system]:not([hidden])').length")
+        browser.eval("document.querySelectorAll('tr[data-system]:not([hidden])').length")
     };
     let count = |keep: &dyn Fn(&lab::record::Trial) -> bool| {
         run.trials.iter().filter(|trial| keep(trial)).count()
     };
     assert_eq!(seen(&mut browser), count(&|_| true));
 
-    browser.click(&choice("builtin"));
+    browser.click_on(&choice("builtin"));
     assert_eq!(
         seen(&mut browser),
         count(&|trial| trial.system == "builtin")
@@ -253,10 +253,10 @@ fn what_is_picked_is_seen() {
 
     // By keyboard from there: both systems with one of the ciphers.
     let focus = choice("dm-crypt");
-    browser.value(&format!("{focus}.focus()"));
-    browser.key("Space");
-    browser.value(&format!("{}.focus()", choice("Serpent-256 XTS")));
-    browser.key("Space");
+    browser.eval(&format!("{focus}.focus()"));
+    browser.press("Space");
+    browser.eval(&format!("{}.focus()", choice("Serpent-256 XTS")));
+    browser.press("Space");
     let serpent = |trial: &lab::record::Trial| {
         let cipher = trial.cipher.as_deref().unwrap_or_default();
         cipher.starts_with("serpent")
@@ -265,7 +265,7 @@ fn what_is_picked_is_seen() {
     // In pictures what is not picked steps back.
     let marks = |browser: &mut Browser, of: &str| {
         let marks = format!("document.querySelectorAll('svg g[data-cipher]{of}').length");
-        browser.value(&marks).as_u64().unwrap()
+        browser.eval(&marks).as_u64().unwrap()
     };
     let serpents = "[data-cipher=\"Serpent-256 XTS\"]";
     assert_eq!(marks(&mut browser, &format!("{serpents}.off")), 0);
@@ -274,15 +274,15 @@ fn what_is_picked_is_seen() {
     assert!(others > 0);
 
     // A section without any of them leaves nothing behind, not even an empty heading.
-    browser.click(&choice("builtin"));
-    browser.click(&choice("dm-crypt"));
-    browser.click(&choice("plain"));
+    browser.click_on(&choice("builtin"));
+    browser.click_on(&choice("dm-crypt"));
+    browser.click_on(&choice("plain"));
     assert_eq!(seen(&mut browser), 0);
     let headings =
         "[...document.querySelectorAll('tr.group')].filter(row => row.checkVisibility()).length";
-    assert_eq!(browser.value(headings), 0);
+    assert_eq!(browser.eval(headings), 0);
 
-    browser.click("document.querySelector('#pick button')");
+    browser.click_on("document.querySelector('#pick button')");
     assert_eq!(seen(&mut browser), count(&|_| true));
     assert_eq!(marks(&mut browser, ".off"), 0);
     assert_eq!(
@@ -296,35 +296,35 @@ fn pictures_show_values_to_the_mouse_the_keyboard_and_the_ear() {
     let Some((mut browser, _folder)) = opened(&[sample::run()]) else {
         return;
     };
-    browser.resize(1200, 900);
+    browser.size(1200, 900);
     let tip = |browser: &mut Browser| {
         let text = "(tip => tip.hidden ? '' : tip.textContent)(document.getElementById('tip'))";
         browser.text(text)
     };
     let bar = "document.querySelector('svg[aria-label^=Rate] g[data-cipher^=AES] rect')";
     assert_eq!(tip(&mut browser), "");
-    browser.hover(bar);
+    browser.hover_on(bar);
     let aes = "AES-256 XTS, builtin: 12,409 (12,161–12,657) IOPS, n 10";
     assert_eq!(tip(&mut browser), aes);
-    browser.hover("document.querySelector('h1')");
+    browser.hover_on("document.querySelector('h1')");
     assert_eq!(tip(&mut browser), "");
 
-    browser.value("document.querySelector('svg[aria-label^=Latency]').focus()");
-    browser.key("ArrowDown");
+    browser.eval("document.querySelector('svg[aria-label^=Latency]').focus()");
+    browser.press("ArrowDown");
     assert!(
         tip(&mut browser).starts_with("plain: p50 78.2 µs, p90 102 µs, p99 188 µs,"),
         "{}",
         tip(&mut browser)
     );
-    browser.key("ArrowDown");
+    browser.press("ArrowDown");
     assert!(tip(&mut browser).starts_with("AES-256 XTS, builtin: p50"));
-    browser.key("Escape");
+    browser.press("Escape");
     assert_eq!(tip(&mut browser), "");
 
     // A screen reader hears the same, and a table with heads at any width.
     for width in [1200, 360] {
-        browser.resize(width, 900);
-        let told = browser.accessible();
+        browser.size(width, 900);
+        let told = chromium::accessible(&mut browser);
         let has = |role: &str, name: &str| {
             told.iter()
                 .any(|(its_role, its_name)| its_role == role && its_name == name)
@@ -345,11 +345,11 @@ fn pictures_show_values_to_the_mouse_the_keyboard_and_the_ear() {
     }
     // The first stop of the keyboard leads to the pictures.
     browser.open_file(&_folder.path().join("report.html"));
-    browser.key("Tab");
+    browser.press("Tab");
     assert_eq!(browser.text("document.activeElement.className"), "skip");
     let seen = "document.activeElement.getBoundingClientRect().left >= 0";
-    assert_eq!(browser.value(seen), true);
-    browser.key("Enter");
+    assert_eq!(browser.eval(seen), true);
+    browser.press("Enter");
     assert_eq!(browser.text("location.hash"), "#figures");
 }
 
@@ -379,10 +379,9 @@ fn it_follows_light_dark_phone_and_paper() {
         ("phone", 360, "light"),
         ("phone-dark", 360, "dark"),
     ] {
-        browser.resize(width, 900);
-        browser.look("screen", scheme);
-        let shot = browser.screenshot();
-        fs::write(shots.join(format!("{name}.png")), &shot).unwrap();
+        browser.size(width, 900);
+        browser.dark(scheme == "dark");
+        let shot = browser.screenshot(&shots.join(format!("{name}.png")));
         assert!(shot.starts_with(b"\x89PNG"));
         assert!(shot.len() > 100_000, "{name} is blank");
         assert!(!taken.contains(&shot), "{name} looks like another");
@@ -395,13 +394,13 @@ fn it_follows_light_dark_phone_and_paper() {
         assert_eq!(paper, bright, "{name}");
     }
     // On paper, controls are hidden in every colour scheme of the screen.
-    browser.look("print", "dark");
+    chromium::show_on_paper(&mut browser, "dark");
     let controls = "[...document.querySelectorAll('#pick form, .skip, #tip')]
         .filter(control => control.checkVisibility()).length";
-    assert_eq!(browser.value(controls), 0);
+    assert_eq!(browser.eval(controls), 0);
     let paper = browser.text("getComputedStyle(document.body).backgroundColor");
     assert_eq!(paper, "rgb(255, 255, 255)");
-    let pdf = browser.pdf();
+    let pdf = chromium::pdf(&mut browser);
     fs::write(shots.join("paper.pdf"), &pdf).unwrap();
     assert!(pdf.starts_with(b"%PDF"));
     assert!(pdf.len() > 50_000);

@@ -1,15 +1,19 @@
-//! Helpers that the tests of the program share: a directory of their own, programs run in it, and
-//! checks of how those ended.
+//! Helpers that the tests of the program share: a directory of their own, programs run in it,
+//! checks of how those ended, servers of web pages, and browsers.
 //!
 //! Only tests depend on it, and it depends on no other crate of this workspace.
 
 mod arguments;
+#[cfg(target_os = "linux")]
+pub mod browser;
 mod expect;
+mod pages;
 mod running;
 mod sandbox;
 
 pub use arguments::Arguments;
 pub use expect::{Expect, two_lines};
+pub use pages::{Pages, status};
 pub use running::Running;
 pub use sandbox::Sandbox;
 
