@@ -26,8 +26,7 @@ pub fn answer(request: &Request) -> Option<Result<Answer, Failure>> {
 
 /// The drives that have TRIM.
 fn drives() -> Vec<Drive> {
-    let names = Preset::names().into_iter();
-    let drives = names.filter_map(|name| {
+    let drives = Preset::names().filter_map(|name| {
         Some(Drive {
             name: name.to_string(),
             title: ssd(name).ok()?.title,

@@ -24,8 +24,11 @@ pub struct Answer {
 enum Body {
     Text(&'static str, String),
     /// Events, until the closure ends or the browser leaves.
-    Events(Box<dyn FnOnce(&mut Events<'_>) -> io::Result<()>>),
+    Events(Box<Follow>),
 }
+
+/// Sends events as they come.
+type Follow = dyn FnOnce(&mut Events<'_>) -> io::Result<()>;
 
 /// A browser that follows events (server-sent events, WHATWG HTML, section 9.2).
 pub struct Events<'a>(&'a TcpStream);

@@ -173,7 +173,11 @@ pub fn places() -> Vec<Site> {
     };
     let (current, home) = (std::env::current_dir().ok(), etcetera::home_dir().ok());
     let home = home.filter(|home| current.as_ref() != Some(home));
-    [current, home].into_iter().flatten().filter_map(site).collect()
+    [current, home]
+        .into_iter()
+        .flatten()
+        .filter_map(site)
+        .collect()
 }
 
 /// Nothing is known of a disk's blocks.

@@ -31,8 +31,8 @@ pub struct Site {
     /// The kind of storage, as [`describe`](super::describe) names it: `ssd`, `hdd`,
     /// `virtual disk`, `ram` or `unknown`.
     pub medium: String,
-    /// What encrypts it already, such as `dm-crypt (LUKS2)`, `ZFS` or `gocryptfs`. The first entry
-    /// is the outermost layer, which is next to the disk. The last entry is next to the files.
+    /// The encryption that it has already, such as `dm-crypt (LUKS2)`, `ZFS` or `gocryptfs`. The
+    /// first entry is the outermost layer, next to the disk. The last entry is next to the files.
     pub encrypted_by: Vec<String>,
     /// Why a disk cannot be measured now, such as `mounted at /home`; `None` of a directory.
     pub in_use: Option<String>,

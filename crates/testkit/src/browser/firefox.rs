@@ -17,12 +17,14 @@ const LEAST_WIDTH: u32 = 500;
 /// Height of a window's own bars, at most.
 const BARS: u32 = 200;
 
-/// The errors of pages that Firefox lists, apart from its own and from warnings.
+/// The errors of pages that Firefox lists, apart from its own and from warnings. A stream of events
+/// that ends because its page is left is no error.
 const ERRORS: &str = "
     const errors = Services.console.getMessageArray()
         .filter(message => message instanceof Ci.nsIScriptError)
         .filter(message => !(message.flags & Ci.nsIScriptError.warningFlag))
         .filter(message => !/^(chrome|resource|moz-extension|about):|^$/.test(message.sourceName))
+        .filter(message => !/was interrupted while the page was loading/.test(message.errorMessage))
         .map(message => message.sourceName + ': ' + message.errorMessage);
     Services.console.reset();
     return errors;";

@@ -62,7 +62,7 @@ impl Machine {
     pub(super) fn directories(&self) -> Vec<Site> {
         let candidates = self.candidates();
         let paths = candidates.iter().map(|it| self.real(&it.path)).collect();
-        let seen = candidates.into_iter().zip(look_at(paths));
+        let seen = candidates.into_iter().zip(ask_all(paths, look, PATIENCE));
         let mut walk = Walk::new(self);
         choose(seen.filter_map(|(candidate, look)| Some((candidate, look?))))
             .into_iter()
@@ -157,21 +157,24 @@ pub(super) fn choose<'a>(
     chosen
 }
 
-/// Looks at all directories at the same time. Those that do not answer are `None`.
-fn look_at(paths: Vec<PathBuf>) -> Vec<Option<Look>> {
+/// Asks all `paths` at the same time. Those that do not answer within `patience` are `None`.
+pub(super) fn ask_all<T: Send + 'static>(
+    paths: Vec<PathBuf>,
+    ask: fn(&Path) -> Option<T>,
+    patience: Duration,
+) -> Vec<Option<T>> {
+    let end = Instant::now() + patience;
     let answers: Vec<_> = paths
         .into_iter()
         .map(|path| {
             let (sender, answer) = mpsc::channel();
             // A call into a file server that is gone does not return, so its thread is left alone.
-            let ask = move || {
-                let _ = sender.send(look(&path));
-            };
-            let asked = std::thread::Builder::new().spawn(ask);
+            let asked = std::thread::Builder::new().spawn(move || {
+                let _ = sender.send(ask(&path));
+            });
             asked.ok().map(|_| answer)
         })
         .collect();
-    let end = Instant::now() + PATIENCE;
     let left = || end.saturating_duration_since(Instant::now());
     let wait = |answer: mpsc::Receiver<_>| answer.recv_timeout(left()).ok().flatten();
     (answers.into_iter())

@@ -36,44 +36,53 @@ impl Machine {
         // sdb comes before sdaa, and dm-2 before dm-10.
         disks.sort_by_key(|disk| (name(disk).len(), name(disk)));
         let mut sites = Vec::new();
-        for disk in disks.iter().filter(|disk| is_disk(disk)) {
-            let partitions = partitions(disk);
-            for node in std::iter::once(disk).chain(&partitions) {
-                let Some(path) = self.writable_path(node) else {
-                    continue;
-                };
-                let size = size(node);
-                if size < SMALLEST {
-                    continue;
-                }
-                let here = uses.iter().find(|it| it.node == *node);
-                let related = match node == disk {
-                    true => &partitions[..],
-                    false => std::slice::from_ref(disk),
-                };
-                let of_related = |node: &PathBuf| Some(format!("{} is {}", name(node), in_use(node, &uses)?));
-                let in_use = in_use(node, &uses)
-                    .or_else(|| related.iter().find_map(of_related))
-                    // Members of a btrfs or of a ZFS pool have no other mark.
-                    .or_else(|| {
-                        let held = block::signature::is_held(&self.real(&path));
-                        held.then(|| "in use by another program".to_owned())
-                    });
-                sites.push(Site {
-                    path,
-                    kind: SiteKind::Disk,
-                    size,
-                    free: None,
-                    filesystem: here.and_then(|it| it.filesystem.clone()),
-                    device: models(node),
-                    medium: medium(None, Some(disk)).to_owned(),
-                    encrypted_by: walk.device(node),
-                    in_use,
-                    writable: true,
-                });
+        for disk in disks.into_iter().filter(|disk| is_disk(disk)) {
+            let partitions = partitions(&disk);
+            sites.extend(self.site(&disk, &partitions, &uses, &mut walk));
+            for partition in &partitions {
+                let disk = std::slice::from_ref(&disk);
+                sites.extend(self.site(partition, disk, &uses, &mut walk));
             }
         }
         sites
+    }
+
+    /// A disk or a partition, unless this user may not write to it. It is busy if one of the
+    /// `related` is: the partitions of a disk, or the disk of a partition.
+    fn site(
+        &self,
+        node: &Path,
+        related: &[PathBuf],
+        uses: &[Use],
+        walk: &mut Walk,
+    ) -> Option<Site> {
+        let path = self.writable_path(node)?;
+        let size = size(node);
+        if size < SMALLEST {
+            return None;
+        }
+        let of_related =
+            |node: &PathBuf| Some(format!("{} is {}", name(node), in_use(node, uses)?));
+        let in_use = in_use(node, uses)
+            .or_else(|| related.iter().find_map(of_related))
+            // Members of a btrfs or of a ZFS pool have no other mark.
+            .or_else(|| {
+                let held = block::signature::is_held(&self.real(&path));
+                held.then(|| "in use by another program".to_owned())
+            });
+        let mounted = uses.iter().find(|it| it.node == *node);
+        Some(Site {
+            path,
+            kind: SiteKind::Disk,
+            size,
+            free: None,
+            filesystem: mounted.and_then(|it| it.filesystem.clone()),
+            device: models(node),
+            medium: medium(None, Some(&whole(node))).to_owned(),
+            encrypted_by: walk.device(node),
+            in_use,
+            writable: true,
+        })
     }
 
     /// The mounted devices and those with swap.
@@ -86,17 +95,20 @@ impl Machine {
             })
         });
         let swaps = fs::read(self.root.join("proc/swaps")).unwrap_or_default();
-        let swaps = swaps.split(|&byte| byte == b'\n').skip(1).filter_map(|line| {
-            let path = line.split(u8::is_ascii_whitespace).next()?;
-            let path = unescape(path);
-            // A file with swap is in a file system, which is mounted.
-            let node = path.starts_with("/dev").then(|| self.named(&path));
-            Some(Use {
-                node: node??,
-                how: "swap".to_owned(),
-                filesystem: None,
-            })
-        });
+        let swaps = swaps
+            .split(|&byte| byte == b'\n')
+            .skip(1)
+            .filter_map(|line| {
+                let path = line.split(u8::is_ascii_whitespace).next()?;
+                let path = unescape(path);
+                // A file with swap is in a file system, which is mounted.
+                let node = path.starts_with("/dev").then(|| self.named(&path));
+                Some(Use {
+                    node: node??,
+                    how: "swap".to_owned(),
+                    filesystem: None,
+                })
+            });
         mounted.chain(swaps).collect()
     }
 
@@ -126,7 +138,7 @@ fn is_disk(node: &Path) -> bool {
         number.is_some_and(|number| number.starts_with(|it: char| it.is_ascii_digit()))
     };
     let is_empty_loop = name.starts_with("loop") && line(node.join("loop/backing_file")).is_none();
-    !NOT_DISKS.iter().any(|prefix| is_other(&prefix)) && !is_empty_loop
+    !NOT_DISKS.iter().any(is_other) && !is_empty_loop
 }
 
 /// The partitions of a disk, by their numbers.
@@ -152,6 +164,9 @@ fn in_use(node: &Path, uses: &[Use]) -> Option<String> {
         let mut holders = entries(&node.join("holders"));
         holders.sort();
         let holder = holders.first()?;
-        Some(format!("part of {}", model(holder).unwrap_or_else(|| name(holder))))
+        Some(format!(
+            "part of {}",
+            model(holder).unwrap_or_else(|| name(holder))
+        ))
     })
 }

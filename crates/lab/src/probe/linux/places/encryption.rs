@@ -1,4 +1,4 @@
-//! What encrypts a place already: device mapper below it, or its file system.
+//! The encryption that a place has already, by device mapper below it or by its file system.
 
 use super::{Machine, name, slaves, whole};
 use crate::probe::linux::host::line;
@@ -6,6 +6,10 @@ use crate::probe::linux::mounts::Mount;
 use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+
+const TCRYPT: &str = "dm-crypt (TrueCrypt or VeraCrypt)";
+const VERACRYPT: &str = "VeraCrypt";
+const TRUECRYPT: &str = "TrueCrypt";
 
 /// Follows places down to their disks.
 pub(super) struct Walk<'a> {
@@ -23,7 +27,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What encrypts the files in a directory, the layer next to the disk first.
+    /// The layers that encrypt the files in a directory, the one next to the disk first.
     pub(super) fn directory(&mut self, path: &Path) -> Vec<String> {
         self.once(path, |walk| {
             let machine = walk.machine;
@@ -33,10 +37,12 @@ impl<'a> Walk<'a> {
             let program = program(mount);
             let mut layers = match machine.source(mount) {
                 Some(node) => walk.device(&node),
-                None => program.and_then(|_| lower(mount)).map_or_else(Vec::new, |lower| {
-                    let lower = machine.resolve(lower).unwrap_or_else(|| lower.to_owned());
-                    walk.directory(&lower)
-                }),
+                None => program
+                    .and_then(|_| lower(mount))
+                    .map_or_else(Vec::new, |lower| {
+                        let lower = machine.resolve(lower).unwrap_or_else(|| lower.to_owned());
+                        walk.directory(&lower)
+                    }),
             };
             layers.extend(program.map(str::to_owned));
             if mount.kind == "zfs" && (machine.dataset)(&mount.source) {
@@ -49,8 +55,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// What encrypts the data of a block device, a folder in `/sys`, the layer next to the disk
-    /// first.
+    /// The layers that encrypt a block device, a folder in `/sys`, the one next to the disk first.
     pub(super) fn device(&mut self, node: &Path) -> Vec<String> {
         let node = whole(node);
         self.once(&node, |walk| {
@@ -62,12 +67,13 @@ impl<'a> Walk<'a> {
                 None => Vec::new(),
             };
             for below in slaves(&node) {
-                let below = walk.device(&below);
-                // The members of a RAID have the same layers beside each other, not on top.
-                if below != layers {
-                    let fresh: Vec<_> = below.into_iter().filter(|it| !layers.contains(it)).collect();
-                    layers.extend(fresh);
+                // The members of a RAID have the same layers beside each other, not on top. A layer
+                // of one member alone counts, because it changes what is measured.
+                let mut below = walk.device(&below);
+                if !layers.is_empty() {
+                    below.retain(|layer| !layers.contains(layer));
                 }
+                layers.append(&mut below);
             }
             if let Some(own) = mapping(&node) {
                 // A cascade of ciphers has a mapping for each of them.
@@ -91,11 +97,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-const TCRYPT: &str = "dm-crypt (TrueCrypt or VeraCrypt)";
-const VERACRYPT: &str = "VeraCrypt";
-const TRUECRYPT: &str = "TrueCrypt";
-
-/// What a mapping of device mapper encrypts with.
+/// The encryption of a mapping of device mapper.
 ///
 /// cryptsetup gives its mappings a UUID of the form `CRYPT-<type>-<uuid>-<name>`. Of its types,
 /// INTEGRITY, VERITY, TEMP and SUBDEV (a layer inside of another type) are not here. VeraCrypt
@@ -132,7 +134,13 @@ pub(super) fn program(mount: &Mount) -> Option<&'static str> {
         "fuse.securefs" => "securefs",
         "fuse.veracrypt" => VERACRYPT,
         "fuse.truecrypt" => TRUECRYPT,
-        "fuse" if mount.source.as_os_str().as_encoded_bytes().starts_with(b"cryptmark:") => {
+        "fuse"
+            if mount
+                .source
+                .as_os_str()
+                .as_encoded_bytes()
+                .starts_with(b"cryptmark:") =>
+        {
             "cryptmark"
         }
         _ => return None,

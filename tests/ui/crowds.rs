@@ -1,0 +1,102 @@
+//! Clients that send too much, too little or nothing at all.
+
+use super::Ui;
+use super::hostile::assert_idle;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+use testkit::status;
+
+#[test]
+fn bodies_are_bounded() {
+    let ui = Ui::start();
+    let origin = format!("http://{}", ui.pages.address);
+    let head = |length: &str| {
+        let first = ui.pages.behind_secret("POST /start");
+        let host = &ui.pages.address;
+        format!(
+            "{first} HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: {length}\r\n\r\n"
+        )
+    };
+    // It is refused by its length alone; who still sends may not hear that.
+    let begun = Instant::now();
+    let answer = ui.pages.answer(head("100000000").as_bytes());
+    assert!((400..500).contains(&status(&answer)), "{answer}");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let mut stream = ui.pages.connect();
+    let mut body = head("100000000").into_bytes();
+    body.resize(body.len() + (8 << 20), b'a');
+    let _ = stream.write_all(&body);
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    let answer = String::from_utf8_lossy(&answer).into_owned();
+    assert!(matches!(status(&answer), 0 | 400..500), "{answer}");
+
+    for lines in [
+        "Content-Length: -1\r\n",
+        "Content-Length: 1e9\r\n",
+        "Content-Length: 99999999999999999999\r\n",
+        "Content-Length: 3\r\nContent-Length: 4\r\n",
+        "Transfer-Encoding: chunked\r\n",
+    ] {
+        let lines = format!("Origin: {origin}\r\n{lines}");
+        let (status, answer) = ui
+            .pages
+            .sent("POST /start", &lines, "3\r\nat=\r\n0\r\n\r\n");
+        assert!((400..500).contains(&status), "{lines}: {answer}");
+    }
+    // A body that never comes keeps nobody waiting, and is given up.
+    let mut waiting: Vec<TcpStream> = Vec::new();
+    for _ in 0..20 {
+        let mut stream = ui.pages.connect();
+        stream.write_all(head("10").as_bytes()).unwrap();
+        waiting.push(stream);
+    }
+    let begun = Instant::now();
+    ui.pages.get("/");
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let mut answer = String::new();
+    let _ = waiting[0].read_to_string(&mut answer);
+    assert!(matches!(status(&answer), 0 | 400..500), "{answer}");
+    assert!(kib(&ui) < 200 << 10, "{} KiB", kib(&ui));
+    assert_idle(&ui);
+}
+
+/// The most memory that the server had, in KiB.
+fn kib(ui: &Ui) -> u64 {
+    let about = std::fs::read_to_string(format!("/proc/{}/status", ui.pages.running.0.id()));
+    let about = about.unwrap();
+    let peak = about.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    peak.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn idle_connections_keep_nobody_out() {
+    let ui = Ui::start();
+    let half = ui.pages.behind_secret("GET /");
+    let mut crowd: Vec<TcpStream> = Vec::new();
+    for number in 0..256 {
+        let mut stream = ui.pages.connect();
+        if number % 2 == 1 {
+            stream.write_all(half.as_bytes()).unwrap();
+        }
+        crowd.push(stream);
+    }
+    let begun = Instant::now();
+    for page in ["/", "/runs", "/volumes"] {
+        ui.pages.get(page);
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "{:?}",
+        begun.elapsed()
+    );
+    drop(crowd);
+    ui.pages.get("/");
+    let (code, errors) = ui.pages.end();
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+}
