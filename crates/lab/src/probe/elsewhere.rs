@@ -1,10 +1,10 @@
 //! Windows and macOS, asked by `sysinfo`.
 
 use super::host::Facts;
-use super::{Blocks, Capability, CpuTimes};
+use super::{Blocks, Capability, CpuTimes, Site, SiteKind};
 use crate::record::Device;
 use std::path::{Path, PathBuf};
-use sysinfo::{CpuRefreshKind, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
+use sysinfo::{CpuRefreshKind, Disk, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
 
 /// The current facts about the machine.
 pub(super) fn facts() -> Facts {
@@ -124,23 +124,60 @@ pub fn describe(path: &Path) -> Device {
         return unknown;
     };
     let disks = Disks::new_with_refreshed_list();
-    let holds = |disk: &&sysinfo::Disk| path.starts_with(disk.mount_point());
-    let length = |disk: &&sysinfo::Disk| PathBuf::from(disk.mount_point()).components().count();
-    let Some(disk) = disks.list().iter().filter(holds).max_by_key(length) else {
+    let Some(disk) = holding(&disks, &path) else {
         return unknown;
     };
     let (all, free) = (disk.total_space(), disk.available_space());
     Device {
-        kind: match disk.kind() {
-            DiskKind::SSD => "ssd",
-            DiskKind::HDD => "hdd",
-            DiskKind::Unknown(_) => "unknown",
-        }
-        .to_owned(),
+        kind: medium(disk).to_owned(),
         filesystem: Some(disk.file_system().to_string_lossy().into_owned()),
         in_use: (all > 0).then(|| all.saturating_sub(free) as f64 / all as f64),
         ..unknown
     }
+}
+
+/// The disk that holds an absolute path.
+fn holding<'a>(disks: &'a Disks, path: &Path) -> Option<&'a Disk> {
+    let holds = |disk: &&Disk| path.starts_with(disk.mount_point());
+    let length = |disk: &&Disk| disk.mount_point().components().count();
+    disks.list().iter().filter(holds).max_by_key(length)
+}
+
+fn medium(disk: &Disk) -> &'static str {
+    match disk.kind() {
+        DiskKind::SSD => "ssd",
+        DiskKind::HDD => "hdd",
+        DiskKind::Unknown(_) => "unknown",
+    }
+}
+
+/// The current directory and the home of this user. Whole disks are measured on Linux only.
+pub fn places() -> Vec<Site> {
+    let disks = Disks::new_with_refreshed_list();
+    let site = |path: PathBuf| {
+        let disk = holding(&disks, &path)?;
+        let metadata = std::fs::metadata(&path).ok()?;
+        let name = disk.name().to_string_lossy().into_owned();
+        Some(Site {
+            kind: SiteKind::Directory,
+            size: disk.total_space(),
+            free: Some(disk.available_space()),
+            filesystem: Some(disk.file_system().to_string_lossy().into_owned()),
+            device: Some(name).filter(|name| !name.is_empty()),
+            medium: medium(disk).to_owned(),
+            encrypted_by: Vec::new(),
+            in_use: None,
+            writable: !disk.is_read_only() && !metadata.permissions().readonly(),
+            path,
+        })
+    };
+    let (current, home) = (std::env::current_dir().ok(), etcetera::home_dir().ok());
+    let home = home.filter(|home| current.as_ref() != Some(home));
+    [current, home]
+        .into_iter()
+        .flatten()
+        .filter_map(site)
+        .collect()
 }
 
 /// Nothing is known of a disk's blocks.

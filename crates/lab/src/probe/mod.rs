@@ -1,11 +1,13 @@
 //! The facts that the machine reports about itself: processor, memory, kernel,
 //! storage.
 //!
-//! On Linux this module reads only `/proc` and `/sys`; on other systems it asks
-//! `sysinfo`. A fact that is not available stays `None`.
+//! On Linux this module reads `/proc` and `/sys`, and asks file systems for their space. Only
+//! `zfs` says whether a dataset of ZFS is encrypted. On other systems this module asks `sysinfo`.
+//! A fact that is not available stays `None`.
 
 mod capability;
 mod host;
+mod site;
 mod usage;
 
 #[cfg(target_os = "linux")]
@@ -22,7 +24,10 @@ use elsewhere as system;
 
 pub use capability::Capability;
 pub use host::host;
-pub use system::{available_memory, blocks, capabilities, describe, pin_to_core, total_memory};
+pub use site::{Site, SiteKind};
+pub use system::{
+    available_memory, blocks, capabilities, describe, pin_to_core, places, total_memory,
+};
 pub use usage::{CpuTimes, StealMeter};
 
 /// The blocks of a disk, as far as they are known.

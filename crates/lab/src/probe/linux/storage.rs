@@ -1,6 +1,7 @@
 //! The device below a path: model, kind, caches, scheduler.
 
 use super::host::line;
+use super::mounts::{Mount, Mounts};
 use crate::probe::Blocks;
 use crate::record::Device;
 use std::fs;
@@ -23,19 +24,8 @@ pub fn describe(path: &Path) -> Device {
         disk.as_ref()
             .and_then(|disk| line(disk.join("queue").join(name)))
     };
-    let memory = mount
-        .as_ref()
-        .is_some_and(|mount| matches!(mount.kind.as_str(), "tmpfs" | "ramfs"));
     Device {
-        kind: match (memory, queue("rotational").as_deref()) {
-            (true, _) => "ram",
-            (false, Some("0")) => "ssd",
-            // Virtual disks say "rotational" for want of knowledge.
-            (false, Some("1")) if is_virtual(disk.as_deref()) => "virtual disk",
-            (false, Some("1")) => "hdd",
-            _ => "unknown",
-        }
-        .to_owned(),
+        kind: medium(mount.as_ref(), disk.as_deref()).to_owned(),
         model: disk.as_deref().and_then(model),
         path_kind: if is_device { "block-device" } else { "file" }.to_owned(),
         filesystem: mount.map(|mount| mount.kind),
@@ -51,6 +41,20 @@ pub fn describe(path: &Path) -> Device {
         }),
         driver: None,
         size: 0,
+    }
+}
+
+/// The kind of storage below a file system, or of `disk`, a folder in `/sys`.
+pub(super) fn medium(mount: Option<&Mount>, disk: Option<&Path>) -> &'static str {
+    let memory = mount.is_some_and(|mount| matches!(mount.kind.as_str(), "tmpfs" | "ramfs"));
+    let rotational = disk.and_then(|disk| line(disk.join("queue/rotational")));
+    match (memory, rotational.as_deref()) {
+        (true, _) => "ram",
+        (false, Some("0")) => "ssd",
+        // Virtual disks say "rotational" because they do not know.
+        (false, Some("1")) if is_virtual(disk) => "virtual disk",
+        (false, Some("1")) => "hdd",
+        _ => "unknown",
     }
 }
 
@@ -133,7 +137,8 @@ fn is_virtual(disk: Option<&Path>) -> bool {
         })
 }
 
-fn model(disk: &Path) -> Option<String> {
+/// The model and the name of `disk`, a folder in `/sys`.
+pub(super) fn model(disk: &Path) -> Option<String> {
     let name = disk.file_name()?.to_string_lossy().into_owned();
     let model = line(disk.join("device/model"))
         .or_else(|| line(disk.join("dm/name")))
@@ -148,39 +153,10 @@ fn model(disk: &Path) -> Option<String> {
     })
 }
 
-struct Mount {
-    kind: String,
-    source: String,
-}
-
-/// The mount that holds `path`: the longest mount point that is a prefix.
+/// The mount that holds `path`.
 fn mount_of(path: &Path) -> Option<Mount> {
     let path = fs::canonicalize(path).ok()?;
-    let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    table
-        .lines()
-        .filter_map(|line| {
-            let (left, right) = line.split_once(" - ")?;
-            let point = unescape(left.split(' ').nth(4)?);
-            let mut right = right.split(' ');
-            let mount = Mount {
-                kind: right.next()?.to_owned(),
-                source: right.next()?.to_owned(),
-            };
-            path.starts_with(&point).then_some((point.len(), mount))
-        })
-        // Of two mounts on the same point the later one is seen.
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, mount)| mount)
-}
-
-/// Undoes mountinfo's octal escapes of blanks and backslashes.
-fn unescape(field: &str) -> String {
-    field
-        .replace("\\040", " ")
-        .replace("\\011", "\t")
-        .replace("\\012", "\n")
-        .replace("\\134", "\\")
+    Mounts::read(Path::new("/proc")).holding(&path).cloned()
 }
 
 #[cfg(test)]
@@ -198,10 +174,5 @@ mod tests {
         let device = describe(Path::new("/"));
         assert_eq!(device.path_kind, "file");
         assert!(device.filesystem.is_some());
-    }
-
-    #[test]
-    fn mount_points_with_blanks_are_read() {
-        assert_eq!(unescape("/mnt/my\\040disk\\134x"), "/mnt/my disk\\x");
     }
 }
