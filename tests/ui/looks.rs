@@ -1,7 +1,7 @@
 //! Every page: for eyes, for screen readers, on a phone and on a desk, in light and dark.
 
 use super::measure::{begin, is};
-use super::{MEASURED, PATIENCE, Ui, create, encoded, measured, sandbox};
+use super::{MEASURED, PATIENCE, Ui, assert_no_errors, create, encoded, measured, sandbox};
 use std::fs;
 use std::path::{Path, PathBuf};
 use testkit::browser::{Browser, axe};
@@ -52,6 +52,10 @@ fn each_page(browser: &mut Browser, mut look: impl FnMut(&mut Browser, &str)) {
         browser.open(&ui.pages.url(page));
         structure(browser, name);
         look(browser, name);
+        // To the console, an answer that is not 200 is an error. There is no other.
+        let mut errors = browser.errors();
+        errors.retain(|error| !error.contains("Failed to load resource"));
+        assert_eq!(errors, Vec::<String>::new(), "{name}");
     }
     begin(browser, &ui);
     let watched = browser.text("location.href");
@@ -63,10 +67,7 @@ fn each_page(browser: &mut Browser, mut look: impl FnMut(&mut Browser, &str)) {
     browser.wait_for(&is(&["Stopped"]), MEASURED);
     browser.open(&watched);
     look(browser, "watch-stopped");
-    // Answers that are not 200 are errors to the console; nothing else is.
-    let mut errors = browser.errors();
-    errors.retain(|error| !error.contains("Failed to load resource"));
-    assert_eq!(errors, Vec::<String>::new());
+    assert_no_errors(browser, "watch");
 }
 
 /// What every page has.
@@ -118,7 +119,8 @@ fn pages_fit_a_phone_and_a_desk_and_axe_finds_nothing(browser: &mut Browser) {
     assert!(found.is_empty(), "{}", found.join("\n\n"));
 }
 
-/// The elements that reach out of the window, innermost first.
+/// The innermost elements that reach out of the window, or whose text does.
 const WIDE: &str = "[...document.querySelectorAll('body *')]
-    .filter(element => element.getBoundingClientRect().right > innerWidth)
+    .filter(element => element.getBoundingClientRect().right > innerWidth
+        || element.scrollWidth > innerWidth && getComputedStyle(element).overflowX === 'visible')
     .reverse().slice(0, 3).map(element => element.outerHTML.slice(0, 120))";
