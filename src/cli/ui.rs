@@ -3,10 +3,12 @@
 //! The pages start this same program as a user would on a terminal ([`job`]), and read the runs
 //! that it stores. So a page can do nothing that a command cannot.
 
+mod choice;
 mod drives;
 mod job;
 mod measure;
 mod noise;
+mod tty;
 mod volumes;
 
 use super::Failure;
@@ -25,10 +27,16 @@ pub struct UiOptions {
     /// The port of 127.0.0.1 to serve on; 0 is any free port
     #[arg(long, default_value_t = 0)]
     port: u16,
+    /// Ask the questions in this terminal instead, and measure
+    #[arg(long, conflicts_with = "port")]
+    tty: bool,
 }
 
 /// Runs the command.
 pub fn run(options: UiOptions, store: Option<&str>) -> Result<(), Failure> {
+    if options.tty {
+        return tty::run(&Jobs::new(store)?);
+    }
     let opened = open_store(store)?;
     let jobs = Arc::new(Jobs::new(store)?);
     let window = Window {

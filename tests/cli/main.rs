@@ -1,5 +1,6 @@
 //! The program as a user meets it: answers, two-line errors, exit codes, no litter.
 
+mod asked;
 mod browse;
 mod earlier;
 mod kept;

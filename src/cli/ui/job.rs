@@ -1,9 +1,9 @@
 //! [`Job`]: a command of this program that takes a while, in a process of its own.
 
 use super::noise::Noise;
-use crate::cli::Failure;
 use crate::cli::progress::{TOLD_BY, Told};
 use crate::cli::web::{Answer, Request};
+use crate::cli::{Failure, stop_on_signal};
 use ::report::proposal::quoted;
 use ::report::window::{self, Watch};
 use lab::store::Store;
@@ -128,6 +128,20 @@ impl Jobs {
             out: text(out),
             errors: text(errors),
         })
+    }
+
+    /// Runs a command in this terminal; its exit code.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub fn hand_over_to(&self, arguments: &[OsString]) -> Result<u8, Failure> {
+        // Ctrl-C is for the command, which ends in order.
+        let _ = stop_on_signal()?;
+        let ended = self.command(arguments).status().map_err(cannot_start)?;
+        Ok(ended
+            .code()
+            .and_then(|code| code.try_into().ok())
+            .unwrap_or(1))
     }
 
     /// Starts a long command.

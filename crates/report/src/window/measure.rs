@@ -27,11 +27,24 @@ pub struct Plan {
     pub title: String,
 }
 
+/// A question that can be chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Question {
+    /// Its name in the form.
+    pub value: &'static str,
+    /// The question.
+    pub title: &'static str,
+    /// What answers it, and how long that takes.
+    pub about: &'static str,
+}
+
 /// The first page.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The machine in one line.
     pub machine: String,
+    /// The questions, the usual one first.
+    pub questions: Vec<Question>,
     /// The places, the proposed one first.
     pub places: Vec<Place>,
     /// The plans.
@@ -39,30 +52,6 @@ pub struct Start {
     /// The measurement that goes on, if one does: its number and its title.
     pub running: Option<(usize, String)>,
 }
-
-/// The questions that the first page offers: value, question, what it does.
-const QUESTIONS: [(&str, &str, &str); 4] = [
-    (
-        "cost",
-        "What does encryption cost here?",
-        "AES, Serpent and Twofish beside plain storage, for a minute at most",
-    ),
-    (
-        "advise",
-        "Which set-up should I choose?",
-        "measures the ciphers here and proposes one, with the commands that create it",
-    ),
-    (
-        "ciphers",
-        "How fast are the ciphers in memory?",
-        "every disk cipher without a disk, as VeraCrypt's benchmark does; some minutes",
-    ),
-    (
-        "crystaldiskmark",
-        "What would CrystalDiskMark show?",
-        "its default profile, plain and encrypted; some minutes",
-    ),
-];
 
 impl Start {
     /// The page.
@@ -77,10 +66,10 @@ impl Start {
             form id="start" action="preview" method="get" {
                 fieldset {
                     legend { "Question" }
-                    @for (number, (value, question, about)) in QUESTIONS.iter().enumerate() {
+                    @for (number, question) in self.questions.iter().enumerate() {
                         label class="choice" {
-                            input type="radio" name="what" value=(value) checked[number == 0];
-                            span { strong { (question) } " " span class="note" { (about) } }
+                            input type="radio" name="what" value=(question.value) checked[number == 0];
+                            span { strong { (question.title) } " " span class="note" { (question.about) } }
                         }
                     }
                     label class="choice" {

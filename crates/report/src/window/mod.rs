@@ -6,7 +6,7 @@
 mod measure;
 mod volumes;
 
-pub use measure::{Place, Plan, Preview, Start, Watch, so_far};
+pub use measure::{Place, Plan, Preview, Question, Start, Watch, so_far};
 pub use volumes::{Entry, Outcome, Volume, Volumes, files};
 
 use crate::document::Block;
@@ -177,6 +177,7 @@ mod tests {
         };
         let start = Start {
             machine: hostile(),
+            questions: Vec::new(),
             places: vec![place],
             plans: vec![Plan {
                 name: hostile(),
