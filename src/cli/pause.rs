@@ -1,7 +1,8 @@
 //! Ctrl-Z pauses a measurement between two visits of cells, and not in the middle of one.
 //!
 //! The signal SIGTSTP stays blocked and waits to be read. Between visits the program then stops
-//! itself (SIGSTOP), until SIGCONT from `fg` or `kill`.
+//! itself (SIGSTOP), until SIGCONT from `fg` or `kill`. File systems are measured by an agent that
+//! does not wait for this program, so they are not paused like this.
 
 #[cfg(target_os = "linux")]
 mod signal {

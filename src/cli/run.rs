@@ -133,7 +133,6 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
-    pause::begin();
     if let Some(number) = &options.shard {
         return shard::run(options, number, store);
     }
@@ -148,6 +147,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     if options.dry_run {
         return print(&describe(&plan, &options.at));
     }
+    pause::begin();
     if options.at.is_file() {
         check_settled(&options.at)?;
     }

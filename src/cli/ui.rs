@@ -6,6 +6,7 @@
 mod choice;
 mod drives;
 mod job;
+mod jobs;
 mod measure;
 mod noise;
 mod tty;
@@ -18,7 +19,7 @@ use ::lab::store::Store;
 use ::report::html::{self, Around, Tab};
 use ::report::window::Watch;
 use clap::Args;
-use job::Jobs;
+use jobs::Jobs;
 use std::sync::Arc;
 
 /// Options of `cryptmark ui`.

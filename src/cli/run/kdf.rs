@@ -3,7 +3,7 @@
 
 use super::{Destination, Failure, Progress, RunOptions, print, run_id};
 use super::{seed_of_now, stop_on_signal};
-use crate::cli::VERSION;
+use crate::cli::{VERSION, pause};
 use lab::session::{Session, unlock};
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
 use std::fmt::Write as _;
@@ -26,6 +26,7 @@ pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failu
     if options.dry_run {
         return print(&describe(rounds));
     }
+    pause::begin();
     let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
     measure(options, rounds, seed, destination)

@@ -1,9 +1,10 @@
 //! [`Choice`]: what to measure and where, as a user chooses it.
 
-use super::job::Kind;
+use super::jobs::Kind;
 use crate::cli::Failure;
 use ::report::window::{self, Plan};
 use bytesize::ByteSize;
+use lab::plan::Experiment;
 use lab::probe::{self, Site};
 use lab::session::unlock;
 use std::ffi::OsString;
@@ -134,6 +135,15 @@ impl Choice {
     /// What the command does.
     pub fn kind(&self) -> Kind {
         self.question().map_or(Kind::Run, |question| question.kind)
+    }
+
+    /// Whether it can be paused: the agents that measure file systems do not wait.
+    pub fn pauses(&self) -> bool {
+        let plan = match self.what.as_str() {
+            A_PLAN => Experiment::load(&self.plan),
+            _ => return true,
+        };
+        !matches!(plan, Ok(Experiment::FileSystems(_)))
     }
 
     /// The command, without what a confirmation adds.

@@ -1,7 +1,7 @@
 //! Start a measurement: choose, look at what it will do, begin.
 
 use super::choice::{Choice, about, confirms, refusal, unusable};
-use super::job::{Jobs, Order};
+use super::jobs::{Jobs, Order};
 use crate::cli::Failure;
 use crate::cli::web::{Answer, Request};
 use ::report::window::{Place, Preview, Start};
@@ -83,6 +83,7 @@ pub fn begin(jobs: &Jobs, request: &Request) -> Result<Answer, Failure> {
         arguments,
         secret: None,
         kind: choice.kind(),
+        pauses: choice.pauses(),
     })?;
     Ok(Answer::go_to(&job.address()))
 }

@@ -1,7 +1,7 @@
 //! `cryptmark ui --tty`: the same questions in a terminal.
 
 use super::choice::{Choice, about, confirms, refusal, unusable};
-use super::job::Jobs;
+use super::jobs::Jobs;
 use crate::cli::{Failure, print};
 use lab::probe;
 use std::fmt::Write as _;
