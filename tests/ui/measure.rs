@@ -14,6 +14,14 @@ in_both_browsers! {
     two_do_not_measure_at_once,
 }
 
+/// The places of the button Stop in three seconds, each once.
+const TOPS: &str = "new Promise(done => {
+    const [button, tops] = [document.querySelector('#stop button'), new Set()];
+    const timer = setInterval(
+        () => tops.add(Math.round(button.getBoundingClientRect().top + scrollY)), 50);
+    setTimeout(() => { clearInterval(timer); done([...tops]); }, 3000);
+})";
+
 /// The condition that the job's page shows one of these states.
 pub fn is(states: &[&str]) -> String {
     let states = states.join("|");
@@ -134,6 +142,9 @@ fn a_stopped_measurement_keeps_what_it_has(browser: &mut Browser) {
         !has(browser, "#report"),
         "there is no report before the end"
     );
+    // A button that moves while the page changes is hard to hit.
+    let tops = browser.eval(TOPS);
+    assert_eq!(tops.as_array().map(Vec::len), Some(1), "{tops}");
     browser.click("#stop button");
     browser.wait_for(&is(&["Stopped"]), MEASURED);
     assert!(has(browser, "#answer svg"), "the answer so far stays");
