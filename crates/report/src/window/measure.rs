@@ -141,7 +141,7 @@ impl Preview {
                     p { a href="./" { "Choose again" } }
                 }
                 None => {
-                    pre id="will" { (self.will) }
+                    pre id="will" tabindex="0" aria-label="What will be done" { (self.will) }
                     form id="begin" action="start" method="post" {
                         @for (name, value) in &self.fields { input type="hidden" name=(name) value=(value); }
                         @if let Some(path) = &self.overwrites {
@@ -253,5 +253,6 @@ pub fn so_far(run: &Run) -> String {
         partial: false,
         ..run.clone()
     };
-    render::html::harmless(&render::html::blocks(&run::so_far(&run)).into_string())
+    let part = html! { h2 { "Answer" } (render::html::blocks(&run::so_far(&run))) };
+    render::html::harmless(&part.into_string())
 }

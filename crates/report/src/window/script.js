@@ -109,28 +109,31 @@
   // A drive: its life is lived anew when a slider moves, coarsely, and exactly when it rests.
   const drive = part("drive");
   if (drive) {
-    let busy = false;
-    let next = null;
+    let asking = null;
     const live = async exact => {
-      next = exact;
-      if (busy) return;
-      busy = true;
-      while (next !== null) {
-        const now = next;
-        next = null;
-        put("living", "Simulating …");
-        try {
-          const query = new URLSearchParams(new FormData(drive));
-          if (now) query.set("exact", "yes");
-          const answer = await fetch(`life?${query}`);
-          const text = await answer.text();
-          if (answer.ok) part("life").innerHTML = text;
-          put("living", answer.ok ? (now ? "" : part("living").dataset.coarse) : "This cannot be simulated.");
-        } catch {
-          put("living", "cryptmark does not answer any more.");
-        }
+      // Coarse answers come in turn. An exact one is given up when a slider moves again.
+      if (asking && !asking.exact && !exact) {
+        asking.again = true;
+        return;
       }
-      busy = false;
+      asking?.control.abort();
+      const mine = { exact, again: false, control: new AbortController() };
+      asking = mine;
+      put("living", "Simulating …");
+      const query = new URLSearchParams(new FormData(drive));
+      if (exact) query.set("exact", "yes");
+      let told = "cryptmark does not answer any more.";
+      try {
+        const answer = await fetch(`life?${query}`, { signal: mine.control.signal });
+        const text = await answer.text();
+        if (answer.ok) part("life").innerHTML = text;
+        told = answer.ok ? (exact ? "" : part("living").dataset.coarse) : "This cannot be simulated.";
+      } catch {
+        if (mine.control.signal.aborted) return;
+      }
+      put("living", told);
+      asking = null;
+      if (mine.again) live(false);
     };
     drive.addEventListener("input", event => {
       const output = drive.querySelector(`output[for="${event.target.id}"]`);
