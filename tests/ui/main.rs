@@ -2,6 +2,7 @@
 
 mod crowds;
 mod drives;
+mod ends;
 mod figures;
 mod hostile;
 mod looks;

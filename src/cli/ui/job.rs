@@ -153,6 +153,8 @@ impl Job {
                 state.run = Some(run);
                 state.kept += 1;
             }
+            // A job that is being stopped goes on to its end.
+            Some(Told::Paused | Told::Resumed) if state.word == "Stopping" => {}
             Some(Told::Paused) => state.word = "Paused",
             Some(Told::Resumed) => state.word = "Measuring",
             // The end of what it says is where it says why it ended.
@@ -188,7 +190,8 @@ impl Job {
     pub fn stop(&self) {
         let paused = {
             let mut state = self.lock();
-            if state.ended {
+            // A second signal would end it at once, and what it has not stored would be lost.
+            if state.ended || state.word == "Stopping" {
                 return;
             }
             std::mem::replace(&mut state.word, "Stopping") == "Paused"

@@ -8,6 +8,7 @@ use ::report::proposal::quoted;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -161,6 +162,8 @@ impl Jobs {
         let mut child = self
             .command(&order.arguments)
             .env(TOLD_BY, "json")
+            // Ctrl-C in the server's terminal is not for it: a second signal would end it at once.
+            .process_group(0)
             .stdin(input(secret))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
