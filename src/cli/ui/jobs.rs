@@ -85,7 +85,8 @@ impl Jobs {
     }
 
     fn command(&self, arguments: &[OsString]) -> Command {
-        let mut command = Command::new(&self.program);
+        let program = self.program.as_path();
+        let mut command = Command::new(program);
         if let Some(store) = &self.store {
             command.arg("--store").arg(store);
         }
