@@ -219,7 +219,8 @@ impl From<FileSystemError> for Failure {
             | E::NoProgram { .. }
             | E::NoModule { .. }
             | E::OnlyInLab
-            | E::NoCryptoloopCipher { .. } => 2,
+            | E::NoCryptoloopCipher { .. }
+            | E::NoDirectory { .. } => 2,
             _ => 1,
         };
         Self::of(code, &error, error.cli_remedy())

@@ -53,6 +53,8 @@ mod ram;
 mod range;
 
 mod file;
+#[cfg(target_os = "linux")]
+pub mod file_keys;
 pub mod hold;
 #[cfg(target_os = "linux")]
 mod loop_device;

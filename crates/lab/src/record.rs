@@ -5,10 +5,12 @@
 //! its 95 % interval.
 
 mod detail;
+mod exposure;
 mod setup;
 mod trial;
 
 pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
+pub use exposure::{Entry, Exposure, Shown, Space};
 pub use setup::{Lived, Load, Place, Setup};
 pub use trial::{
     Bottleneck, Device, Latency, LatencySplit, Measure, Overhead, Paper, Published, Tier,
@@ -74,6 +76,9 @@ pub struct Run {
     /// Scores that are made of rates, as other programs make them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
+    /// What the storage of each system shows without the key, if files were encrypted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exposures: Vec<Exposure>,
     /// One entry a cell of the plan, in the order of the plan.
     pub trials: Vec<Trial>,
     /// Remarks on the run as a whole, each with what to do about it.
@@ -97,6 +102,7 @@ impl Default for Run {
             paper: None,
             conditioning: None,
             marks: Vec::new(),
+            exposures: Vec::new(),
             trials: Vec::new(),
             warnings: Vec::new(),
         }

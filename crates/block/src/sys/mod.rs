@@ -13,10 +13,13 @@
 //! * [`ioctl`] passes the kernel a reference to an array of the size that the
 //!   request code names, a number, or nothing.
 //! * [`lock`] passes it one to a `struct flock`.
+//! * [`file_keys`] passes arrays of the sizes that the kernel is told.
 //! * [`mapper`] passes it one to as many bytes as their head says.
 //! * [`windows`] passes handles that are borrowed for the call, and structures with
 //!   their sizes; the handle that it gets is owned by the `File` it returns.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod file_keys;
 #[cfg(target_os = "linux")]
 pub(crate) mod ioctl;
 #[cfg(target_os = "linux")]

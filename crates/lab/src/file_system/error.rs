@@ -76,6 +76,22 @@ pub enum FileSystemError {
         "jffs2 can be measured only in the lab kernel, because block2mtd never releases a device"
     )]
     OnlyInLab,
+    /// The kernel cannot encrypt files so.
+    #[error("this kernel does not encrypt files with {cipher}")]
+    NoFileCipher {
+        /// The cipher.
+        cipher: String,
+        /// What it answered.
+        source: io::Error,
+    },
+    /// The system cannot encrypt files of this file system.
+    #[error("{system} does not encrypt files of {file_system}")]
+    NoDirectory {
+        /// The system.
+        system: &'static str,
+        /// The file system.
+        file_system: &'static str,
+    },
     /// The file system could not be mounted.
     #[error("cannot mount {file_system} from {device}")]
     Mount {
@@ -103,6 +119,14 @@ pub enum FileSystemError {
         label: String,
         /// Which file, and what is wrong with it.
         what: String,
+    },
+    /// What should be encrypted can be read below the system.
+    #[error("{label} stores {what} that can be read without the key")]
+    InClear {
+        /// The system.
+        label: String,
+        /// Names or contents.
+        what: &'static str,
     },
     /// A file or directory.
     #[error("{what} {path}")]
@@ -155,12 +179,18 @@ impl FileSystemError {
                 "Choose a cipher in CBC or ECB mode with plain IVs, such as aes-cbc-plain.".into()
             }
             Self::OnlyInLab => "Use --system lab:dm-crypt or another lab: system.".into(),
+            Self::NoFileCipher { .. } => {
+                "Use a kernel with this cipher: fscrypt has Adiantum since Linux 5.0, and HCTR2 \
+                 since 6.0, if they are configured."
+                    .into()
+            }
+            Self::NoDirectory { .. } => "Use ext4.".into(),
             Self::Mount { .. } => "Look for the reason in the kernel log (dmesg).".into(),
             Self::TakeDown { .. } => {
                 "Close the programs that use it. Nothing of it remains after this program ends."
                     .into()
             }
-            Self::Content { .. } => {
+            Self::Content { .. } | Self::InClear { .. } => {
                 "Do not trust this system with data. Please report it with the run's record.".into()
             }
             Self::File { .. } => "Check the free space and the permissions.".into(),
@@ -170,6 +200,33 @@ impl FileSystemError {
             Self::Job(_) => "Use the same version of the program on both sides.".into(),
             Self::Interrupted => "The finished trials are stored: `cryptmark show latest`.".into(),
         }
+    }
+
+    /// The error with its causes, for people.
+    pub fn told(&self) -> String {
+        let mut told = self.to_string();
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            let text = cause.to_string();
+            if !told.ends_with(&text) {
+                told.push_str(": ");
+                told.push_str(&text);
+            }
+            source = cause.source();
+        }
+        told
+    }
+
+    /// Whether it says that a system cannot work here, and not that something went wrong.
+    #[cfg(target_os = "linux")]
+    pub(super) fn is_absence(&self) -> bool {
+        matches!(
+            self,
+            Self::Program { .. }
+                | Self::NoProgram { .. }
+                | Self::NoModule { .. }
+                | Self::NoFileCipher { .. }
+        )
     }
 
     #[cfg(target_os = "linux")]

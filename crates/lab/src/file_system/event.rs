@@ -1,7 +1,7 @@
 //! [`Event`]: what an agent tells, one JSON object a line.
 
 use super::FileSystemError;
-use crate::record::Moved;
+use crate::record::{Exposure, Moved};
 use crate::target::engine_file::EngineBackend;
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +31,13 @@ pub enum Event {
         subject: usize,
         /// Why, and what would bring it.
         reason: String,
+    },
+    /// What the storage of a system shows without the key.
+    Exposed {
+        /// The system's place among the job's subjects.
+        subject: usize,
+        /// What it shows; the session adds the names.
+        exposure: Box<Exposure>,
     },
     /// An operation is about to begin.
     Visiting {
@@ -68,18 +75,8 @@ pub enum Event {
 impl Event {
     /// The end of a job by an error.
     pub fn failed(error: &FileSystemError) -> Self {
-        let mut what = error.to_string();
-        let mut source = std::error::Error::source(error);
-        while let Some(cause) = source {
-            let text = cause.to_string();
-            if !what.ends_with(&text) {
-                what.push_str(": ");
-                what.push_str(&text);
-            }
-            source = cause.source();
-        }
         Self::Failed {
-            what,
+            what: error.told(),
             remedy: error.remedy(),
             interrupted: matches!(error, FileSystemError::Interrupted),
         }

@@ -1,5 +1,6 @@
 //! [`Job`]: what an agent measures, as plain data.
 
+use super::operation::Kind;
 use super::{FileSystem, Operation};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -50,7 +51,7 @@ pub enum Backing {
     Ram,
 }
 
-/// The layer that encrypts between the file system and its storage.
+/// The layer that encrypts: between the file system and its storage, or the files themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Encrypter {
@@ -62,15 +63,61 @@ pub enum Encrypter {
     Cryptoloop,
     /// This program's engine, behind FUSE and a loop device.
     BuiltinFuse,
+    /// The kernel's encryption of directories within ext4 and f2fs.
+    Fscrypt,
+    /// The kernel's file system above another one.
+    Ecryptfs,
+    /// A program behind FUSE, above a directory.
+    Gocryptfs,
+    /// The same, the oldest.
+    Encfs,
+    /// The same, whose files are cut into blocks of one size.
+    Cryfs,
+    /// The same.
+    Securefs,
 }
+
+/// A cipher of files, as a system that encrypts files offers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileCipher {
+    /// As people write it: `aes-256-gcm`.
+    pub name: &'static str,
+    /// Bits of the key of a file's content.
+    pub key_bits: u32,
+    /// Bytes that are encrypted together.
+    pub unit_bytes: u32,
+}
+
+const fn file_cipher(name: &'static str, key_bits: u32, unit_bytes: u32) -> FileCipher {
+    FileCipher {
+        name,
+        key_bits,
+        unit_bytes,
+    }
+}
+
+/// fscrypt's cipher of contents and names (Documentation/filesystems/fscrypt.rst); HCTR2 is for
+/// names alone.
+pub(super) const XTS: &str = "aes-256-xts";
+pub(super) const XTS_HCTR2: &str = "aes-256-xts,hctr2";
+pub(super) const ADIANTUM: &str = "adiantum";
+
+/// gocryptfs's cipher for processors without AES instructions.
+pub(super) const XCHACHA: &str = "xchacha20-poly1305";
 
 impl Encrypter {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 10] = [
         Self::None,
         Self::DmCrypt,
         Self::Cryptoloop,
         Self::BuiltinFuse,
+        Self::Fscrypt,
+        Self::Ecryptfs,
+        Self::Gocryptfs,
+        Self::Encfs,
+        Self::Cryfs,
+        Self::Securefs,
     ];
 
     /// The contract's word.
@@ -80,7 +127,61 @@ impl Encrypter {
             Self::DmCrypt => "dm-crypt",
             Self::Cryptoloop => "cryptoloop",
             Self::BuiltinFuse => "builtin-fuse",
+            Self::Fscrypt => "fscrypt",
+            Self::Ecryptfs => "ecryptfs",
+            Self::Gocryptfs => "gocryptfs",
+            Self::Encfs => "encfs",
+            Self::Cryfs => "cryfs",
+            Self::Securefs => "securefs",
         }
+    }
+
+    /// The ciphers of a system that encrypts files, the one that it chooses by itself first. Empty
+    /// if it encrypts devices, or nothing.
+    pub const fn file_ciphers(self) -> &'static [FileCipher] {
+        match self {
+            Self::None | Self::DmCrypt | Self::Cryptoloop | Self::BuiltinFuse => &[],
+            Self::Fscrypt => {
+                &const {
+                    [
+                        file_cipher(XTS, 512, 4096),
+                        file_cipher(XTS_HCTR2, 512, 4096),
+                        file_cipher(ADIANTUM, 256, 4096),
+                    ]
+                }
+            }
+            Self::Ecryptfs => &const { [file_cipher("aes-256-cbc", 256, 4096)] },
+            Self::Gocryptfs => {
+                &const {
+                    [
+                        file_cipher("aes-256-gcm", 256, 4096),
+                        file_cipher(XCHACHA, 256, 4096),
+                    ]
+                }
+            }
+            Self::Encfs => &const { [file_cipher("aes-192-cbc", 192, 1024)] },
+            Self::Cryfs => &const { [file_cipher(XCHACHA, 256, 16384)] },
+            Self::Securefs => &const { [file_cipher("aes-256-gcm", 256, 4096)] },
+        }
+    }
+
+    /// Whether it encrypts files, and not the device below them.
+    pub const fn encrypts_files(self) -> bool {
+        !self.file_ciphers().is_empty()
+    }
+
+    /// Whether a program of another project serves the files, behind FUSE.
+    pub const fn is_program(self) -> bool {
+        matches!(
+            self,
+            Self::Gocryptfs | Self::Encfs | Self::Cryfs | Self::Securefs
+        )
+    }
+
+    /// Whether an operation can be done with it.
+    pub fn suits(self, operation: &Operation) -> bool {
+        // Below encrypted files the device is as it was.
+        operation.op != Kind::Encrypt || !self.encrypts_files()
     }
 }
 
@@ -90,7 +191,7 @@ impl Encrypter {
 pub struct Subject {
     /// The encrypting layer.
     pub encrypter: Encrypter,
-    /// dm-crypt notation; `None` if no layer encrypts.
+    /// dm-crypt notation, or a file cipher's name; `None` if no layer encrypts.
     #[serde(default)]
     pub cipher: Option<String>,
     /// Bits of the key, counted as cryptsetup counts.

@@ -6,11 +6,13 @@
 //! turns the events into records.
 //!
 //! ```text
-//! image ─▶ [FUSE server] ─▶ loop device ─▶ [dm-crypt] ─▶ [block2mtd] ─▶ mkfs, mount
-//!          builtin-fuse      [cryptoloop]
+//! image ─▶ [FUSE server] ─▶ loop device ─▶ [dm-crypt] ─▶ [block2mtd] ─▶ mkfs, mount ─▶ [directory]
+//!          builtin-fuse      [cryptoloop]                                            fscrypt, eCryptfs,
+//!                                                                                    gocryptfs, …
 //! ```
 //!
-//! [`stack`] sets up this stack of layers and takes it down again. Everything that the agent makes
+//! [`stack`] sets up this stack of layers and takes it down again. [`directory`] does the same with
+//! what encrypts files. Everything that the agent makes
 //! belongs to its namespaces or closes with its descriptors. The kernel therefore removes it even
 //! if the agent is killed.
 
@@ -24,7 +26,11 @@ pub mod agent;
 #[cfg(target_os = "linux")]
 pub mod content;
 #[cfg(target_os = "linux")]
+mod directory;
+#[cfg(target_os = "linux")]
 mod event;
+#[cfg(target_os = "linux")]
+mod exposure;
 #[cfg(target_os = "linux")]
 mod mapping;
 #[cfg(target_os = "linux")]
@@ -41,7 +47,7 @@ mod usage;
 pub use error::FileSystemError;
 #[cfg(target_os = "linux")]
 pub use event::{Event, OperationSample};
-pub use job::{Backing, DmOption, Encrypter, Job, Subject};
+pub use job::{Backing, DmOption, Encrypter, FileCipher, Job, Subject};
 pub use operation::{Files, Operation, OperationError};
 #[cfg(target_os = "linux")]
 pub use runner::run;

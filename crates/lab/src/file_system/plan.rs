@@ -190,7 +190,7 @@ impl FileSystemPlan {
                     tier: "fs",
                 });
             };
-            encrypts |= encrypter != Encrypter::None;
+            encrypts |= encrypter != Encrypter::None && !encrypter.encrypts_files();
         }
         if encrypts && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
@@ -337,6 +337,16 @@ impl FileSystemPlan {
             };
             takes_part = true;
             if encrypter == Encrypter::None {
+                continue;
+            }
+            subjects.extend(encrypter.file_ciphers().iter().map(|cipher| Subject {
+                encrypter,
+                cipher: Some(cipher.name.to_owned()),
+                key_bits: cipher.key_bits,
+                sector_bytes: cipher.unit_bytes,
+                options: Vec::new(),
+            }));
+            if encrypter.encrypts_files() {
                 continue;
             }
             for encryption in self.encryptions()? {

@@ -12,6 +12,7 @@ mod visit;
 
 use self::visit::{Content, Visit};
 use super::content::Noise;
+use super::directory::Directory;
 use super::module::provide_file_system;
 use super::mounted::{Scratch, make_directory};
 use super::stack::{self, Attached, Engine, Image};
@@ -87,45 +88,59 @@ pub fn run(
         tree: job.scratch.join("tree"),
         made: job.scratch.join("made"),
         mounted: scratch.private().join("mounted"),
+        below: scratch.private().join("below"),
         tick_rate: stack::tick_rate(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
     make_directory(&context.mounted)?;
+    make_directory(&context.below)?;
     make_directory(&context.made)?;
     // The index of the second visit to the first system, which follows all
     // other subjects.
     let again = job.subjects.len();
+    let shared = match context.permanent() {
+        true => None,
+        false => Some(Image::new(job, stop)?),
+    };
+    if job
+        .subjects
+        .iter()
+        .any(|subject| subject.encrypter.encrypts_files())
+    {
+        context.examine_all(&mut cells, shared.as_ref(), tell)?;
+    }
+    if let Some(first) = cells.first_mut() {
+        context.visit(first, shared.as_ref(), true, |_, _| {})?;
+    }
     let mut order: Vec<(usize, usize)> = cells
         .iter()
         .enumerate()
         .map(|(index, cell)| (index, cell.place))
         .collect();
     order.extend((!cells.is_empty()).then_some((0, again)));
-    let shared = match context.permanent() {
-        true => None,
-        false => Some(Image::new(job, stop)?),
-    };
-    if let Some(first) = cells.first_mut() {
-        context.visit(first, shared.as_ref(), |_, _| {})?;
-    }
     for round in 0..job.repetitions {
         for &(index, told) in &order {
-            context.visit(&mut cells[index], shared.as_ref(), |operation, sample| {
-                let (cell, sample) = (told, sample);
-                tell(match sample {
-                    None => Event::Visiting {
-                        cell,
-                        operation,
-                        round,
-                    },
-                    Some(sample) => Event::Sample {
-                        cell,
-                        operation,
-                        round,
-                        sample,
-                    },
-                });
-            })?;
+            context.visit(
+                &mut cells[index],
+                shared.as_ref(),
+                false,
+                |operation, sample| {
+                    let (cell, sample) = (told, sample);
+                    tell(match sample {
+                        None => Event::Visiting {
+                            cell,
+                            operation,
+                            round,
+                        },
+                        Some(sample) => Event::Sample {
+                            cell,
+                            operation,
+                            round,
+                            sample,
+                        },
+                    });
+                },
+            )?;
             let cell = &cells[index];
             if let (0, Some(backend)) = (round, &cell.backend) {
                 tell(Event::Engine {
@@ -174,8 +189,11 @@ struct Context<'a> {
     tree: PathBuf,
     /// The directory that keeps file systems made from trees, each in a file.
     made: PathBuf,
-    /// The directory at which the file system is mounted.
+    /// The directory with the files in clear: the file system is mounted at it, or what encrypts
+    /// files above one.
     mounted: PathBuf,
+    /// The directory at which a file system is mounted whose files are encrypted above it.
+    below: PathBuf,
     /// The lab kernel's timer frequency, ticks per second.
     tick_rate: Option<f64>,
     kernel_name: CString,
@@ -193,11 +211,89 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// All operations on one system; `tell` hears of each before and after.
+    /// A visit that has done nothing yet, with what an earlier one has left.
+    fn begin<'c>(
+        &'a self,
+        (place, subject, key): (usize, &'a Subject, &'c VolumeKey),
+        image: &'c Image,
+        (road, engine): (Option<Attached>, Option<Engine>),
+    ) -> Visit<'a, 'c>
+    where
+        'a: 'c,
+    {
+        let directory = || Directory::new(subject, key, &self.job.scratch, place);
+        Visit {
+            context: self,
+            place,
+            subject,
+            key,
+            image,
+            road,
+            had_road: false,
+            engine,
+            directory: subject.encrypter.encrypts_files().then(directory),
+            mounted: None,
+            opened: None,
+            is_first: false,
+            content: Content::Unknown,
+            unchecked: None,
+        }
+    }
+
+    /// Tells what the storage of each system shows. A system that cannot encrypt files here is
+    /// absent from then on.
+    fn examine_all(
+        &'a self,
+        cells: &mut Vec<Cell<'a>>,
+        shared: Option<&Image>,
+        tell: &mut dyn FnMut(Event),
+    ) -> Result<(), FileSystemError> {
+        let Some(image) = shared else {
+            return Ok(());
+        };
+        let mut present = Vec::new();
+        for mut cell in cells.drain(..) {
+            self.stopped()?;
+            let what = (cell.place, cell.subject, &cell.key);
+            let mut visit = self.begin(what, image, (None, None));
+            let examined = visit.examine().and_then(|exposure| {
+                visit.unmount()?;
+                visit.detach()?;
+                Ok(exposure)
+            });
+            let engine = visit.engine.take();
+            drop(visit);
+            cell.engine = engine;
+            match examined {
+                Ok(exposure) => tell(Event::Exposed {
+                    subject: cell.place,
+                    exposure: Box::new(exposure),
+                }),
+                Err(error) if cell.subject.encrypter.encrypts_files() && error.is_absence() => {
+                    tell(Event::Absent {
+                        subject: cell.place,
+                        reason: format!("{}. {}", error.told(), error.remedy()),
+                    });
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            present.push(cell);
+        }
+        *cells = present;
+        if self.job.subjects.len() > 1 && cells.len() == 1 {
+            cells.clear();
+        }
+        Ok(())
+    }
+
+    /// All operations on one system; `tell` hears of each before and after. The first visit
+    /// compares content through mounts of its own.
     fn visit(
         &'a self,
         cell: &mut Cell<'a>,
         shared: Option<&Image>,
+        is_first: bool,
         mut tell: impl FnMut(usize, Option<OperationSample>),
     ) -> Result<(), FileSystemError> {
         if shared.is_none() && cell.image.is_none() {
@@ -206,21 +302,13 @@ impl<'a> Context<'a> {
         let Some(image) = shared.or(cell.image.as_ref()) else {
             return Ok(());
         };
-        let mut visit = Visit {
-            context: self,
-            place: cell.place,
-            subject: cell.subject,
-            key: &cell.key,
-            image,
-            road: cell.kept.take(),
-            had_road: false,
-            engine: cell.engine.take(),
-            mounted: None,
-            content: Content::Unknown,
-            unchecked: None,
-        };
+        let what = (cell.place, cell.subject, &cell.key);
+        let left = (cell.kept.take(), cell.engine.take());
+        let mut visit = self.begin(what, image, left);
+        visit.is_first = is_first;
         for (index, operation) in self.job.operations.iter().enumerate() {
-            if !operation.suits(self.job.file_system) {
+            let suits = cell.subject.encrypter.suits(operation);
+            if !suits || !operation.suits(self.job.file_system) {
                 continue;
             }
             self.stopped()?;

@@ -1,11 +1,14 @@
 //! [`Attached`]: the stack of layers from a job's image to a device for a file system. This module
 //! sets it up and takes it down.
 
+use super::directory;
+use super::exposure::Tree;
 use super::mapping;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
 use super::mounted::{make_directory, unmount};
 use super::usage::counter;
 use super::{Backing, Encrypter, FileSystem, FileSystemError, Job, Subject};
+use crate::record::Shown;
 use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
 use block::{FileDevice, LoopDevice, MappedDevice, TestFile};
 use std::fs::{self, File};
@@ -67,6 +70,11 @@ impl Image {
             Self::File(_) => false,
             Self::Named(path) => kind(path).is_some_and(|kind| kind.is_block_device()),
         }
+    }
+
+    /// What it shows of a tree: content and names.
+    pub(super) fn shown(&self, tree: &Tree) -> io::Result<(Shown, Shown)> {
+        tree.on_device(&self.path())
     }
 
     /// Lets the kernel forget what it has cached of it.
@@ -162,8 +170,6 @@ impl Attached {
         };
         let raw = image.is_device();
         match wanted.subject.encrypter {
-            Encrypter::None if raw => {}
-            Encrypter::None => road.attach_loop()?,
             Encrypter::Cryptoloop => road.attach_cryptoloop(wanted)?,
             Encrypter::DmCrypt => {
                 if !raw {
@@ -178,6 +184,9 @@ impl Attached {
                 })?;
                 road.attach_loop()?;
             }
+            // Nothing encrypts the device.
+            _ if raw => {}
+            _ => road.attach_loop()?,
         }
         road.source.clone_from(&road.device);
         if job.file_system == FileSystem::Jffs2 {
@@ -365,13 +374,28 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
     }
     match subject.encrypter {
         Encrypter::None | Encrypter::BuiltinFuse => Ok(()),
+        encrypter if encrypter.encrypts_files() => {
+            let holds = match encrypter {
+                Encrypter::Fscrypt => {
+                    matches!(job.file_system, FileSystem::Ext4 | FileSystem::F2fs)
+                }
+                _ => !job.file_system.is_made_of_a_tree(),
+            };
+            match holds {
+                true => directory::provide(subject),
+                false => Err(FileSystemError::NoDirectory {
+                    system: encrypter.name(),
+                    file_system: job.file_system.name(),
+                }),
+            }
+        }
         Encrypter::DmCrypt => {
             if subject.has_tags() {
                 DM_INTEGRITY.provide()?;
             }
             DM_CRYPT.provide()
         }
-        Encrypter::Cryptoloop => {
+        _ => {
             let notation = subject.cipher.as_deref().unwrap_or_default();
             if cryptoloop_cipher(notation).is_none() || subject.sector_bytes != 512 {
                 return Err(FileSystemError::NoCryptoloopCipher {

@@ -14,7 +14,7 @@ use crate::file_system::plan::{FileSystemPlan, base_job, system_name};
 use crate::file_system::{self, Backing, Event, FileSystemError, Job, OperationSample};
 use crate::plan::{Plan, Until};
 use crate::probe::{self, Pace};
-use crate::record::{Device, Host, Tier, Trial};
+use crate::record::{Device, Exposure, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary::operation as summary;
 use crate::target::engine_file::EngineBackend;
@@ -97,6 +97,7 @@ struct Heard {
     /// By subject.
     backends: BTreeMap<usize, EngineBackend>,
     absent: BTreeMap<usize, String>,
+    exposures: BTreeMap<usize, Exposure>,
     /// By cell and operation.
     samples: BTreeMap<(usize, usize), Vec<OperationSample>>,
     /// Whether more may be known of their paces.
@@ -149,6 +150,9 @@ impl Agent {
                 }
                 Event::Absent { subject, reason } => {
                     heard.absent.insert(subject, reason);
+                }
+                Event::Exposed { subject, exposure } => {
+                    heard.exposures.insert(subject, *exposure);
                 }
                 Event::Done => heard.over = Some(Ok(())),
                 Event::Failed {
@@ -281,7 +285,13 @@ impl Subject for OnStack {
     fn takes(&self, workload: &Workload) -> bool {
         let subject = self.cell % self.agent.job.subjects.len();
         let absent = self.agent.heard.borrow().absent.contains_key(&subject);
-        !absent && self.agent.operation(workload).is_some()
+        let job = &self.agent.job;
+        let suits = |place: usize| {
+            job.subjects[subject]
+                .encrypter
+                .suits(&job.operations[place])
+        };
+        !absent && self.agent.operation(workload).is_some_and(suits)
     }
 
     fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
@@ -563,6 +573,17 @@ impl<'a> Session<'a> {
                 versions.insert("lab kernel".to_owned(), heard.kernel.clone());
             }
         }
+        self.run
+            .exposures
+            .extend(heard.exposures.iter().map(|(&subject, seen)| {
+                let subject = &job.subjects[subject];
+                Exposure {
+                    system: system_name(subject.encrypter, job.in_lab),
+                    cipher: subject.cipher.clone(),
+                    fs: job.file_system.name().to_owned(),
+                    ..seen.clone()
+                }
+            }));
         for (&subject, reason) in &heard.absent {
             let subject = &job.subjects[subject.min(job.subjects.len() - 1)];
             let name = system_name(subject.encrypter, job.in_lab);

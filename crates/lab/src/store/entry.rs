@@ -286,6 +286,7 @@ impl Header {
             paper: run.paper.clone(),
             conditioning: run.conditioning.clone(),
             marks: run.marks.clone(),
+            exposures: run.exposures.clone(),
             warnings: run.warnings.clone(),
         };
         let json = serde_json::to_string(&header).map_err(unstorable)?;

@@ -49,9 +49,18 @@ const ABSENT: &[(&str, &str)] = &[
     ("lab:builtin-fuse", UNDER_A_FILE_SYSTEM),
     ("lab:dm-crypt", UNDER_A_FILE_SYSTEM),
     ("lab:cryptoloop", UNDER_A_FILE_SYSTEM),
+    ("fscrypt", OF_FILES),
+    ("lab:fscrypt", OF_FILES),
+    ("ecryptfs", OF_FILES),
+    ("lab:ecryptfs", OF_FILES),
+    ("gocryptfs", OF_FILES),
+    ("encfs", OF_FILES),
+    ("cryfs", OF_FILES),
+    ("securefs", OF_FILES),
 ];
 
 const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, --tier fs";
+const OF_FILES: &str = "it as a block device: it encrypts files, so measure it with --tier fs";
 
 /// The prefix of the names of mounted systems.
 const PATH: &str = "path:";

@@ -43,6 +43,8 @@ pub struct Load<'a> {
     pub noise: &'a Noise,
     /// The device, if it has a cache of its own for the file system's writes.
     pub caching: Option<&'a Path>,
+    /// The file system below, if files are encrypted above one.
+    pub below: Option<&'a Path>,
 }
 
 /// Does `what` with all files; seconds.
@@ -88,14 +90,17 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
         OnFiles::Read | OnFiles::Stat | OnFiles::Encrypt => Ok(()),
-        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load.root, load.caching),
+        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load),
     }
 }
 
-/// Brings all data of the file system that holds `path` to the device.
-fn synced(path: &Path, caching: Option<&Path>) -> io::Result<()> {
-    rustix::fs::syncfs(File::open(path)?)?;
-    match caching {
+/// Brings all data of the file system to the device.
+fn synced(load: Load<'_>) -> io::Result<()> {
+    rustix::fs::syncfs(File::open(load.root)?)?;
+    if let Some(below) = load.below {
+        rustix::fs::syncfs(File::open(below)?)?;
+    }
+    match load.caching {
         Some(device) => File::open(device)?.sync_all(),
         None => Ok(()),
     }
@@ -186,7 +191,7 @@ pub fn populate(load: Load<'_>) -> io::Result<()> {
         return Ok(());
     }
     (0..load.jobs).try_for_each(|job| lane(OnFiles::Write, load, job))?;
-    synced(load.root, load.caching)
+    synced(load)
 }
 
 /// Flash that has to be erased before a file system is made on it.
@@ -304,7 +309,7 @@ pub fn make(maker: &mut Command, device: &Path, flash: Option<Flash>) -> io::Res
 ///
 /// # Errors
 /// Those of `mount`.
-pub fn mount<T>(mount: impl FnOnce() -> io::Result<T>) -> io::Result<(f64, T)> {
+pub fn mount<T, E>(mount: impl FnOnce() -> Result<T, E>) -> Result<(f64, T), E> {
     let clock = Clock::get();
     let begun = clock.now();
     let mounted = mount()?;
@@ -338,6 +343,6 @@ pub fn command(line: &str, load: Load<'_>) -> io::Result<(f64, Option<Output>)> 
             failed = Some(output);
         }
     }
-    synced(load.root, load.caching)?;
+    synced(load)?;
     Ok((clock.seconds(clock.now() - begun), failed))
 }

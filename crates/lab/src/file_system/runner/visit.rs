@@ -3,18 +3,24 @@
 use super::{Context, LONGEST, maker_version};
 use crate::clock::unix_time;
 use crate::file_system::content;
+use crate::file_system::directory::{Directory, Opened};
+use crate::file_system::exposure::{self, Stored, Tree};
 use crate::file_system::mounted::{Mounted, make_directory};
 use crate::file_system::operation::Kind;
 use crate::file_system::stack::{self, Attached, CryptoTimer, Engine, Image, drop_caches};
 use crate::file_system::usage::Usage;
 use crate::file_system::{
-    FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
+    Encrypter, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
 };
+use crate::record::{Exposure, Shown, Space};
 use crate::target::engine_file::VolumeKey;
 use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The encrypted directory's name on the file system below.
+const STORED: &str = "stored";
 
 /// The content of a file system.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,7 +47,12 @@ pub(super) struct Visit<'a, 'c> {
     pub(super) had_road: bool,
     /// The engine's server while it belongs to no stack.
     pub(super) engine: Option<Engine>,
+    /// The encrypted directory, if the system encrypts files.
+    pub(super) directory: Option<Directory<'c>>,
     pub(super) mounted: Option<Mounted>,
+    pub(super) opened: Option<Opened>,
+    /// Whether nothing of the visit is told.
+    pub(super) is_first: bool,
     pub(super) content: Content,
     /// The operation that left it so, until it is compared.
     pub(super) unchecked: Option<&'a Operation>,
@@ -83,6 +94,9 @@ impl<'a> Visit<'a, '_> {
         let begun = unix_time();
         let wall = self.timed(operation, &files)?;
         let spent = self.usage(Usage::after).since(before).since(reading);
+        if operation.op == Kind::Mkfs {
+            self.make_directory()?;
+        }
         let every = u64::from(job.jobs);
         let handled = match operation.op {
             Kind::Command | Kind::Mkfs | Kind::Mount => 1,
@@ -106,6 +120,116 @@ impl<'a> Visit<'a, '_> {
         })
     }
 
+    /// What the storage shows of files without the key, and the space that they take.
+    ///
+    /// # Errors
+    /// [`FileSystemError::InClear`] if a system that encrypts shows what it should not.
+    pub(super) fn examine(&mut self) -> Result<Exposure, FileSystemError> {
+        let context = self.context;
+        let operation = &context.job.operations[0];
+        // A device may hold trees of other systems and of earlier runs.
+        let id = context.job.id.bytes();
+        let run = id.fold(context.job.seed, |sum, byte| {
+            sum.wrapping_mul(257).wrapping_add(byte.into())
+        });
+        let tree = Tree::new(run.wrapping_add(self.place as u64));
+        let encrypter = self.subject.encrypter;
+        self.make(&Files::default(), operation)?;
+        self.mount()?;
+        let before = self.read_stored(operation)?;
+        tree.write(self.root())
+            .map_err(|error| self.failed(operation, error))?;
+        let look = |visit: &Self| {
+            tree.in_directory(&visit.stored(), &before)
+                .map_err(|error| visit.failed(operation, error))
+        };
+        let mut seen = match encrypter {
+            Encrypter::None => look(self)?,
+            _ if encrypter.encrypts_files() => {
+                self.unmount()?;
+                let below = self.mount_below()?;
+                let seen = look(self);
+                below.take_down()?;
+                seen?
+            }
+            _ => Exposure::default(),
+        };
+        // The kernel reads no content of its own directories without the key, so the device is
+        // read.
+        if encrypter == Encrypter::Fscrypt
+            || self.directory.is_none() && encrypter != Encrypter::None
+        {
+            self.unmount()?;
+            self.detach()?;
+            drop_caches(self.image)?;
+            let shown = self
+                .image
+                .shown(&tree)
+                .map_err(|error| self.failed(operation, error))?;
+            (seen.contents, seen.names) = shown;
+        }
+        for size in exposure::SIZES {
+            if 4 * u64::from(exposure::COUNTED) * size < self.context.job.size {
+                seen.space.push(self.space(size, operation)?);
+            }
+        }
+        let in_clear = [("contents", seen.contents), ("names", seen.names)];
+        let in_clear = in_clear
+            .into_iter()
+            .find(|(_, shown)| *shown == Shown::Exact);
+        match in_clear {
+            Some((what, _)) if encrypter != Encrypter::None => Err(FileSystemError::InClear {
+                label: self.subject.label(),
+                what,
+            }),
+            _ => Ok(seen),
+        }
+    }
+
+    /// The space that a file of `size` bytes takes.
+    fn space(&mut self, size: u64, operation: &'a Operation) -> Result<Space, FileSystemError> {
+        let noise = &self.context.noise;
+        self.make(&Files::default(), operation)?;
+        self.mount()?;
+        let before = self.read_stored(operation)?;
+        exposure::write_counted(self.root(), size, noise)
+            .map_err(|error| self.failed(operation, error))?;
+        self.unmount()?;
+        let after = match &self.directory {
+            Some(_) => {
+                let below = self.mount_below()?;
+                let after = self.read_stored(operation);
+                below.take_down()?;
+                after?
+            }
+            None => {
+                self.mount()?;
+                self.read_stored(operation)?
+            }
+        };
+        Ok(exposure::space(size, &before, &after))
+    }
+
+    fn read_stored(&self, operation: &Operation) -> Result<Stored, FileSystemError> {
+        Stored::read(&self.stored()).map_err(|error| self.failed(operation, error))
+    }
+
+    /// Mounts the file system whose files are encrypted, without the key.
+    fn mount_below(&mut self) -> Result<Mounted, FileSystemError> {
+        self.attach()?;
+        let context = self.context;
+        Mounted::new(&self.source(), &context.below, &context.kernel_name, false)
+            .map_err(|source| self.not_mounted(source))
+    }
+
+    /// The directory in which files are stored.
+    fn stored(&self) -> PathBuf {
+        match &self.directory {
+            Some(_) => self.context.below.join(STORED),
+            None => self.context.mounted.clone(),
+        }
+    }
+
     /// Cold: everything is taken down and forgotten; warm: what is read was
     /// read before. Afterwards the file system is mounted, unless the operation
     /// makes or mounts it.
@@ -116,11 +240,12 @@ impl<'a> Visit<'a, '_> {
         if operation.op == Kind::Mkfs && job.file_system.is_made_of_a_tree() {
             self.plant(&files, operation)?;
         }
-        if job.cold || !needs_mount {
+        let stays = needs_mount && self.stays_open();
+        if (job.cold || !needs_mount) && !stays {
             self.unmount()?;
         }
         if job.cold {
-            if !self.context.permanent() {
+            if !self.context.permanent() && !stays {
                 self.detach()?;
             }
             drop_caches(self.image)?;
@@ -163,9 +288,8 @@ impl<'a> Visit<'a, '_> {
             }
             Kind::Mount => {
                 let device = self.source();
-                let (wall, mounted) = timed::mount(|| self.mounted_from(&device))
-                    .map_err(|source| self.not_mounted(source))?;
-                self.mounted = Some(mounted);
+                let (wall, (mounted, opened)) = timed::mount(|| self.mounted_from(&device))?;
+                (self.mounted, self.opened) = (Some(mounted), opened);
                 (wall, Content::Files(files.clone()))
             }
             Kind::Write => (on(OnFiles::Write)?, Content::Files(files.clone())),
@@ -206,7 +330,8 @@ impl<'a> Visit<'a, '_> {
         self.attach()?;
         let device = self.device();
         if !self.context.job.file_system.is_made_of_a_tree() {
-            return self.run_maker(operation, &device, self.flash()).map(|_| ());
+            self.run_maker(operation, &device, self.flash())?;
+            return self.make_directory();
         }
         // To make it takes longer than all that is timed: it is made once, in a file.
         let made = self.context.made.join(files.word());
@@ -242,6 +367,7 @@ impl<'a> Visit<'a, '_> {
         let load = Load {
             root: tree,
             caching: None,
+            below: None,
             ..self.load(files, LONGEST)
         };
         timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
@@ -259,7 +385,7 @@ impl<'a> Visit<'a, '_> {
         flash: Option<Flash>,
     ) -> Result<f64, FileSystemError> {
         let job = self.context.job;
-        let mut maker = maker(job, &self.context.tree, device);
+        let mut maker = maker(job, self.subject, &self.context.tree, device);
         let made = timed::make(&mut maker, device, flash);
         let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
         if output.status.success() {
@@ -287,17 +413,22 @@ impl<'a> Visit<'a, '_> {
         if content == Content::Unknown {
             return Ok(());
         }
-        self.unmount()?;
-        self.forget()?;
+        match self.stays_open() && !self.is_first {
+            true => drop_caches(self.image)?,
+            false => {
+                self.unmount()?;
+                self.forget()?;
+            }
+        }
         self.attach()?;
         let context = self.context;
-        let (root, jobs, noise) = (&context.mounted, context.job.jobs, &context.noise);
+        let (jobs, noise) = (context.job.jobs, &context.noise);
         let compared = match &content {
             Content::Bare(files) => content::compare_device(&self.device(), files, jobs, noise),
             Content::Files(files) | Content::Copied(files) => {
                 self.mount()?;
                 let copied = matches!(content, Content::Copied(_));
-                content::compare(root, files, jobs, copied, noise)
+                content::compare(self.root(), files, jobs, copied, noise)
             }
             Content::Unknown => Ok(()),
         };
@@ -320,13 +451,31 @@ impl<'a> Visit<'a, '_> {
 
     fn load<'l>(&'l self, files: &'l Files, buffer: usize) -> Load<'l> {
         Load {
-            root: &self.context.mounted,
+            root: self.root(),
             files,
             jobs: self.context.job.jobs,
             buffer,
             noise: &self.context.noise,
             caching: self.caching(),
+            below: self
+                .directory
+                .as_ref()
+                .map(|_| self.context.below.as_path()),
         }
+    }
+
+    /// The directory with the files in clear.
+    fn root(&self) -> &Path {
+        match &self.opened {
+            Some(opened) => opened.root(),
+            None => &self.context.mounted,
+        }
+    }
+
+    /// Whether what is open stays open between operations: a program would derive its key again,
+    /// which takes longer than all that is timed.
+    fn stays_open(&self) -> bool {
+        self.opened.is_some() && self.subject.encrypter.is_program()
     }
 
     /// The device under block2mtd, which writes to that one's cache.
@@ -360,28 +509,57 @@ impl<'a> Visit<'a, '_> {
 
     fn mount(&mut self) -> Result<(), FileSystemError> {
         if self.mounted.is_none() {
-            let device = self.source();
-            let mounted = self.mounted_from(&device);
-            self.mounted = Some(mounted.map_err(|source| self.not_mounted(source))?);
+            let (mounted, opened) = self.mounted_from(&self.source())?;
+            (self.mounted, self.opened) = (Some(mounted), opened);
         }
         Ok(())
     }
 
     pub(super) fn unmount(&mut self) -> Result<(), FileSystemError> {
-        self.mounted.take().map_or(Ok(()), Mounted::take_down)
+        let closed = self.opened.take().map_or(Ok(()), Opened::close);
+        let unmounted = self.mounted.take().map_or(Ok(()), Mounted::take_down);
+        closed.and(unmounted)
     }
 
-    fn mounted_from(&self, device: &Path) -> io::Result<Mounted> {
+    /// Mounts the file system, and opens the encrypted directory on it if there is one.
+    fn mounted_from(&self, device: &Path) -> Result<(Mounted, Option<Opened>), FileSystemError> {
         let context = self.context;
         let read_only = context.job.file_system.is_read_only();
-        Mounted::new(device, &context.mounted, &context.kernel_name, read_only)
+        let mount = |at| {
+            Mounted::new(device, at, &context.kernel_name, read_only)
+                .map_err(|source| self.not_mounted(source))
+        };
+        let Some(directory) = &self.directory else {
+            return Ok((mount(&context.mounted)?, None));
+        };
+        let mounted = mount(&context.below)?;
+        let opened = directory.open(&context.below.join(STORED), &context.mounted)?;
+        Ok((mounted, Some(opened)))
+    }
+
+    /// Makes the encrypted directory on a file system that has just been made.
+    fn make_directory(&mut self) -> Result<(), FileSystemError> {
+        if self.directory.is_none() {
+            return Ok(());
+        }
+        let (context, below) = (self.context, self.mount_below()?);
+        let made = self.directory.as_ref().map_or(Ok(()), |directory| {
+            directory.make(&context.below.join(STORED), &context.mounted)
+        });
+        made.and(below.take_down())
     }
 
     /// The counter readings for the current stack.
     fn usage(&mut self, read: fn(&mut CryptoTimer, &Path) -> Usage) -> Usage {
-        match &mut self.road {
+        let (user, sys) = self.opened.as_ref().map_or((0.0, 0.0), Opened::cpu);
+        let usage = match &mut self.road {
             Some(road) => read(&mut road.timer, &road.device),
             None => read(&mut CryptoTimer::None, Path::new("")),
+        };
+        Usage {
+            user: usage.user.map(|own| own + user),
+            sys: usage.sys.map(|own| own + sys),
+            ..usage
         }
     }
 
@@ -429,6 +607,7 @@ impl<'a> Visit<'a, '_> {
 impl Drop for Visit<'_, '_> {
     /// Unmounts the file system before the device below it is removed.
     fn drop(&mut self) {
+        self.opened = None;
         self.mounted = None;
         self.road = None;
     }
@@ -436,7 +615,7 @@ impl Drop for Visit<'_, '_> {
 
 /// The command that makes a file system of all of `device`. Nothing is
 /// discarded, so that all systems are asked for the same.
-fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
+fn maker(job: &Job, subject: &Subject, tree: &Path, device: &Path) -> Command {
     let mut command = block::program::command(job.file_system.maker());
     match job.file_system {
         FileSystem::Ext2 => command.args(["-q", "-F", "-E", "nodiscard"]),
@@ -456,6 +635,9 @@ fn maker(job: &Job, tree: &Path, device: &Path) -> Command {
             command.arg("-d").arg(tree).arg("-o")
         }
     };
+    if subject.encrypter == Encrypter::Fscrypt {
+        command.args(["-O", "encrypt"]);
+    }
     command.arg(device);
     command
 }
