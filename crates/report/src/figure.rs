@@ -385,6 +385,8 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
     // These do more to a sector than number it.
     let iv = match iv {
         "eboiv" | "elephant" | "lmk" | "tcw" => format!(" ({iv})"),
+        // fscrypt's cipher of names.
+        "hctr2" => " (names HCTR2)".to_owned(),
         _ => String::new(),
     };
     format!("{name}{bits}{mode}{iv}")
@@ -392,9 +394,8 @@ pub(crate) fn cipher(notation: &str, key_bits: Option<u32>) -> String {
 
 fn cipher_name(word: &str) -> String {
     match word {
-        "aes" | "sm4" | "cast5" | "cast6" | "des" | "idea" | "seed" | "aria" | "tea" | "xtea" => {
-            word.to_uppercase()
-        }
+        "aes" | "sm4" | "cast5" | "cast6" | "des" | "idea" | "seed" | "aria" | "tea" | "xtea"
+        | "gcm" => word.to_uppercase(),
         "des3_ede" => "3DES".to_owned(),
         "xchacha12" => "XChaCha12".to_owned(),
         "xchacha20" => "XChaCha20".to_owned(),

@@ -5,6 +5,7 @@ use crate::advice::{self, Setup};
 use crate::chart::bars::{Bar, Bars};
 use crate::chart::{Chart, Label, Plot, palette};
 use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
+use crate::exposure;
 use crate::figure;
 use crate::group;
 use lab::record::{Run, Tier, Trial, Verdict};
@@ -229,8 +230,9 @@ pub(crate) fn sentence(run: &Run) -> String {
         _ => " Other systems may cost no more.",
     };
     format!(
-        "{} costs least in its worst operation: {told}.{tied}",
-        best.name
+        "{} costs least in its worst operation: {told}.{tied}{}",
+        best.name,
+        exposure::sentence(run)
     )
 }
 
@@ -278,6 +280,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         }
     }
     blocks.push(Block::note(NOTE));
+    blocks.extend(exposure::section(run));
     blocks
 }
 

@@ -66,17 +66,24 @@ impl Place {
     pub fn directory(root: &Path, job: u32) -> PathBuf {
         root.join(format!("job{job}"))
     }
-
-    /// The path of the file below `root`.
-    pub fn path(self, root: &Path) -> PathBuf {
-        Self::directory(root, self.job).join(format!("file{:06}", self.index))
-    }
-
-    /// The path of its copy below `root`.
-    pub fn copy(self, root: &Path) -> PathBuf {
-        Self::directory(root, self.job).join(format!("copy{:06}", self.index))
-    }
 }
+
+/// The files that are there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Present {
+    /// The files.
+    Files,
+    /// The files under the names of copies.
+    Renamed,
+    /// The files, and a copy of each.
+    Both,
+    /// The files, of which only some pieces were written: the first of every
+    /// [`SPARSE`] of this length, bytes.
+    Sparse(u64),
+}
+
+/// Pieces of a file with holes of which one is written.
+pub const SPARSE: u64 = 16;
 
 /// Compares the files below `root` with the content that was written.
 ///
@@ -86,28 +93,57 @@ pub fn compare(
     root: &Path,
     files: &Files,
     jobs: u32,
-    copied: bool,
+    present: Present,
     noise: &Noise,
 ) -> Result<(), String> {
+    let holes = match present {
+        Present::Sparse(piece) => Some(piece),
+        _ => None,
+    };
     for job in 0..jobs {
+        let directory = Place::directory(root, job);
         for index in 0..files.count {
             let place = Place { job, index };
-            compare_file(&place.path(root), place, files.size(index), noise)?;
-            if copied {
-                compare_file(&place.copy(root), place, files.size(index), noise)?;
+            let compare = |path: PathBuf| {
+                compare_file(
+                    &directory.join(path),
+                    place,
+                    files.size(index),
+                    holes,
+                    noise,
+                )
+            };
+            if present != Present::Renamed {
+                compare(files.path(index))?;
+            }
+            if matches!(present, Present::Renamed | Present::Both) {
+                compare(files.copy(index))?;
             }
         }
-        let expected = files.count as usize * if copied { 2 } else { 1 };
-        let found = match std::fs::read_dir(Place::directory(root, job)) {
-            Ok(entries) => entries.count(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            Err(error) => return Err(format!("{}: {error}", root.display())),
-        };
+        let expected = files.count as usize * if present == Present::Both { 2 } else { 1 };
+        let found = count(&directory).map_err(|error| format!("{}: {error}", root.display()))?;
         if found != expected {
             return Err(format!("there are {found} files instead of {expected}"));
         }
     }
     Ok(())
+}
+
+/// Files in `directory` and below; none if it does not exist.
+fn count(directory: &Path) -> io::Result<usize> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries?,
+    };
+    let mut found = 0;
+    for entry in entries {
+        let entry = entry?;
+        found += match entry.file_type()?.is_dir() {
+            true => count(&entry.path())?,
+            false => 1,
+        };
+    }
+    Ok(found)
 }
 
 /// Compares what stands on a device, one file's bytes after the other, with what
@@ -136,7 +172,13 @@ pub fn compare_device(
     Ok(())
 }
 
-fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(), String> {
+fn compare_file(
+    path: &Path,
+    place: Place,
+    size: u64,
+    holes: Option<u64>,
+    noise: &Noise,
+) -> Result<(), String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let unreadable = |error: io::Error| format!("{name} cannot be read: {error}");
     let mut file = File::open(path).map_err(unreadable)?;
@@ -148,7 +190,21 @@ fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(
             break;
         }
         let expected = noise.slice(place, offset, length);
-        if read[..length] != *expected {
+        let is_right = match holes {
+            None => read[..length] == *expected,
+            Some(piece) => {
+                (offset..)
+                    .zip(&read[..length])
+                    .zip(expected)
+                    .all(
+                        |((at, read), noise)| match (at / piece).is_multiple_of(SPARSE) {
+                            true => read == noise,
+                            false => *read == 0,
+                        },
+                    )
+            }
+        };
+        if !is_right {
             return Err(format!("{name} has wrong content near byte {offset}"));
         }
         offset += length as u64;
@@ -161,12 +217,13 @@ fn compare_file(path: &Path, place: Place, size: u64, noise: &Noise) -> Result<(
 
 #[cfg(test)]
 mod tests {
+    use super::super::operation::{Layout, Names};
     use super::*;
 
     fn write(root: &Path, files: &Files, noise: &Noise) {
         for index in 0..files.count {
             let place = Place { job: 0, index };
-            let path = place.path(root);
+            let path = Place::directory(root, 0).join(files.path(index));
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             let mut content = Vec::new();
             while (content.len() as u64) < files.size(index) {
@@ -186,13 +243,18 @@ mod tests {
         let files = Files {
             count: 3,
             sizes: vec![5_000_000, 100],
+            layout: Layout::Tree,
+            names: Names::Long,
         };
         write(root, &files, &noise);
-        assert_eq!(compare(root, &files, 1, false, &noise), Ok(()));
-        assert!(compare(root, &files, 1, true, &noise).is_err());
-        assert!(compare(root, &files, 2, false, &noise).is_err());
+        let compared = |jobs, present| compare(root, &files, jobs, present, &noise);
+        assert_eq!(compared(1, Present::Files), Ok(()));
+        assert!(compared(1, Present::Both).is_err());
+        assert!(compared(1, Present::Renamed).is_err());
+        assert!(compared(1, Present::Sparse(4096)).is_err());
+        assert!(compared(2, Present::Files).is_err());
 
-        let victim = Place { job: 0, index: 0 }.path(root);
+        let victim = Place::directory(root, 0).join(files.path(0));
         let good = std::fs::read(&victim).unwrap();
         for damage in 0..3 {
             let mut bad = good.clone();
@@ -202,11 +264,11 @@ mod tests {
                 _ => bad.push(0),
             }
             std::fs::write(&victim, bad).unwrap();
-            assert!(compare(root, &files, 1, false, &noise).is_err(), "{damage}");
+            assert!(compared(1, Present::Files).is_err(), "{damage}");
         }
         std::fs::write(&victim, good).unwrap();
         std::fs::write(root.join("job0/foreign"), "x").unwrap();
-        let wrong = compare(root, &files, 1, false, &noise).unwrap_err();
+        let wrong = compared(1, Present::Files).unwrap_err();
         assert_eq!(wrong, "there are 4 files instead of 3");
     }
 
@@ -218,6 +280,7 @@ mod tests {
         let files = Files {
             count: 3,
             sizes: vec![1024, 512],
+            ..Files::default()
         };
         let mut bytes = Vec::new();
         for job in 0..2 {

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// The paths and sizes of the tree, bytes; `WORD` is of one tree alone. No two names have the same
 /// length, nor two files the same size; no two directories hold as many.
 const FILES: &[(&str, u64)] = &[
-    ("will.odt", 10_000),
+    ("my-last-will.odt", 10_000),
     ("letters/note.txt", 1),
     ("letters/mother.txt", 1000),
     ("letters/2024/landlord.txt", 1001),

@@ -99,7 +99,7 @@ const fn file_cipher(name: &'static str, key_bits: u32, unit_bytes: u32) -> File
 /// fscrypt's cipher of contents and names (Documentation/filesystems/fscrypt.rst); HCTR2 is for
 /// names alone.
 pub(super) const XTS: &str = "aes-256-xts";
-pub(super) const XTS_HCTR2: &str = "aes-256-xts,hctr2";
+pub(super) const XTS_HCTR2: &str = "aes-256-xts-hctr2";
 pub(super) const ADIANTUM: &str = "adiantum";
 
 /// gocryptfs's cipher for processors without AES instructions.

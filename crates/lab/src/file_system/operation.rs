@@ -4,6 +4,7 @@ use super::FileSystem;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize, Serializer};
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Most bytes that one system call moves.
@@ -29,6 +30,12 @@ pub struct Operation {
     /// Their sizes, in turns.
     #[serde(default, skip_serializing_if = "Sizes::is_empty")]
     pub file_size: Sizes,
+    /// Whether they lie in one directory or in a tree of them.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub layout: Layout,
+    /// Whether their names are short or long.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub names: Names,
     /// Bytes of a system call that reads or writes.
     #[serde(default = "buffer", serialize_with = "exactly")]
     pub buffer: ByteSize,
@@ -62,6 +69,18 @@ pub enum Kind {
     Stat,
     /// Removes the files.
     Remove,
+    /// Reads the names in all directories.
+    List,
+    /// Renames each file within its directory.
+    Rename,
+    /// Reads every buffer's length of each file once, in an order without a pattern.
+    #[serde(rename = "random-read")]
+    RandomRead,
+    /// Opens, writes one buffer's length at the end, and closes, for one file after the other,
+    /// until all have their sizes.
+    Append,
+    /// Creates the files with holes: of every sixteen buffers' lengths the first is written.
+    Sparse,
     /// Writes to the device itself as many bytes as the files have, each file's in
     /// one request, around all caches and without a file system.
     Encrypt,
@@ -80,6 +99,11 @@ impl Kind {
             Self::Copy => "copy",
             Self::Stat => "stat",
             Self::Remove => "remove",
+            Self::List => "list",
+            Self::Rename => "rename",
+            Self::RandomRead => "random-read",
+            Self::Append => "append",
+            Self::Sparse => "sparse",
             Self::Encrypt => "encrypt",
             Self::Command => "command",
         }
@@ -89,9 +113,42 @@ impl Kind {
     pub const fn writes(self) -> bool {
         matches!(
             self,
-            Self::Write | Self::Copy | Self::Remove | Self::Encrypt | Self::Command
+            Self::Write
+                | Self::Copy
+                | Self::Remove
+                | Self::Rename
+                | Self::Append
+                | Self::Sparse
+                | Self::Encrypt
+                | Self::Command
         )
     }
+}
+
+/// How files lie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// In one directory.
+    #[default]
+    Flat,
+    /// In a tree: twenty files in a directory, ten such directories in each above.
+    Tree,
+}
+
+/// How files are named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Names {
+    /// Ten bytes.
+    #[default]
+    Short,
+    /// 140 bytes: eCryptfs takes 143.
+    Long,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn buffer() -> ByteSize {
@@ -145,7 +202,18 @@ pub struct Files {
     pub count: u32,
     /// Bytes of each, in turns.
     pub sizes: Vec<u64>,
+    /// How they lie.
+    pub layout: Layout,
+    /// How they are named.
+    pub names: Names,
 }
+
+/// Files of a directory, and directories of one above, in a tree.
+const IN_A_DIRECTORY: u32 = 20;
+const DIRECTORIES: u32 = 10;
+
+/// Bytes of a long name.
+const LONG_NAME: usize = 140;
 
 impl Files {
     /// Bytes of file number `index`.
@@ -156,10 +224,48 @@ impl Files {
         }
     }
 
+    /// The path of file number `index` below the directory of its job.
+    pub fn path(&self, index: u32) -> PathBuf {
+        self.place("file", index)
+    }
+
+    /// The path of its copy.
+    pub fn copy(&self, index: u32) -> PathBuf {
+        self.place("copy", index)
+    }
+
+    fn place(&self, word: &str, index: u32) -> PathBuf {
+        let name = format!("{word}{index:06}");
+        let name = match self.names {
+            Names::Short => name,
+            Names::Long => format!("{name:-<LONG_NAME$}"),
+        };
+        self.directory(index).join(name)
+    }
+
+    /// The directory of file number `index` below that of its job.
+    pub fn directory(&self, index: u32) -> PathBuf {
+        match self.layout {
+            Layout::Flat => PathBuf::new(),
+            Layout::Tree => {
+                let directory = index / IN_A_DIRECTORY;
+                PathBuf::from(format!("{:03}", directory / DIRECTORIES))
+                    .join(format!("{:03}", directory % DIRECTORIES))
+            }
+        }
+    }
+
+    /// Number of requests of `buffer` bytes that reach every byte once.
+    pub fn pieces(&self, buffer: u64) -> u64 {
+        let pieces = |index| self.size(index).div_ceil(buffer);
+        (0..self.count).map(pieces).sum()
+    }
+
     /// A short word that identifies the files: equal sets have the same word.
     pub fn word(&self) -> String {
         let sizes = self.sizes.iter().map(|size| format!("-{size}"));
-        sizes.fold(self.count.to_string(), |word, size| word + &size)
+        let word = format!("{}{:?}{:?}", self.count, self.layout, self.names);
+        sizes.fold(word, |word, size| word + &size)
     }
 
     /// Bytes of all.
@@ -211,6 +317,8 @@ impl Operation {
             command: Some(line.to_owned()),
             files: None,
             file_size: Sizes::None,
+            layout: Layout::Flat,
+            names: Names::Short,
             buffer: buffer(),
             on: Vec::new(),
             size: None,
@@ -225,6 +333,8 @@ impl Operation {
                 .files
                 .unwrap_or_else(|| sizes.len().try_into().unwrap_or(u32::MAX)),
             sizes,
+            layout: self.layout,
+            names: self.names,
         }
     }
 

@@ -48,6 +48,10 @@ const EMBEDDED: &[(&str, &str)] = &[
         include_str!("../../../../plans/file-systems.toml"),
     ),
     (
+        "file-encryption",
+        include_str!("../../../../plans/file-encryption.toml"),
+    ),
+    (
         "dm-crypt-options",
         include_str!("../../../../plans/dm-crypt-options.toml"),
     ),

@@ -3,11 +3,15 @@
 
 use crate::clock::Clock;
 use crate::file_system::Files;
-use crate::file_system::content::{Noise, Place};
+use crate::file_system::content::{Noise, Place, SPARSE};
 use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions, Hold};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Barrier;
 
@@ -24,6 +28,16 @@ pub enum OnFiles {
     Stat,
     /// Remove.
     Remove,
+    /// Read the names in all directories.
+    List,
+    /// Rename each file to the name of its copy.
+    Rename,
+    /// Read all pieces in an order without a pattern.
+    RandomRead,
+    /// Create, and write piece by piece, each after opening the file.
+    Append,
+    /// Create, and write some of the pieces.
+    Sparse,
     /// Write to the device at the root itself, each file's bytes in one request.
     Encrypt,
 }
@@ -89,8 +103,15 @@ pub fn on_files(what: OnFiles, load: Load<'_>) -> io::Result<f64> {
 /// Brings the changes of an operation to the device.
 fn settle(what: OnFiles, load: Load<'_>) -> io::Result<()> {
     match what {
-        OnFiles::Read | OnFiles::Stat | OnFiles::Encrypt => Ok(()),
-        OnFiles::Write | OnFiles::Copy | OnFiles::Remove => synced(load),
+        OnFiles::Read | OnFiles::RandomRead | OnFiles::Stat | OnFiles::List | OnFiles::Encrypt => {
+            Ok(())
+        }
+        OnFiles::Write
+        | OnFiles::Copy
+        | OnFiles::Remove
+        | OnFiles::Rename
+        | OnFiles::Append
+        | OnFiles::Sparse => synced(load),
     }
 }
 
@@ -108,12 +129,14 @@ fn synced(load: Load<'_>) -> io::Result<()> {
 
 /// One job's part.
 fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
-    if what == OnFiles::Encrypt {
-        return encrypt(load, job).map_err(as_system);
-    }
     let directory = Place::directory(load.root, job);
-    if what == OnFiles::Write {
-        fs::create_dir(&directory)?;
+    match what {
+        OnFiles::Encrypt => return encrypt(load, job).map_err(as_system),
+        OnFiles::List => return list(&directory),
+        OnFiles::RandomRead => return random_read(load, job),
+        OnFiles::Append => return append(load, job),
+        OnFiles::Write | OnFiles::Sparse => make_directories(load, job)?,
+        _ => {}
     }
     let mut buffer = match what {
         OnFiles::Read | OnFiles::Copy => vec![0; load.buffer],
@@ -121,16 +144,17 @@ fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
     };
     for index in 0..load.files.count {
         let place = Place { job, index };
-        let path = place.path(load.root);
+        let path = directory.join(load.files.path(index));
+        let copy = || directory.join(load.files.copy(index));
         match what {
             OnFiles::Write => write(&path, place, load)?,
+            OnFiles::Sparse => write_pieces(&path, place, load)?,
             OnFiles::Read => {
                 let mut file = File::open(&path)?;
                 while file.read(&mut buffer)? > 0 {}
             }
             OnFiles::Copy => {
-                let (mut from, mut to) =
-                    (File::open(&path)?, File::create_new(place.copy(load.root))?);
+                let (mut from, mut to) = (File::open(&path)?, File::create_new(copy())?);
                 loop {
                     match from.read(&mut buffer)? {
                         0 => break,
@@ -142,13 +166,114 @@ fn lane(what: OnFiles, load: Load<'_>, job: u32) -> io::Result<()> {
                 fs::symlink_metadata(&path)?;
             }
             OnFiles::Remove => fs::remove_file(&path)?,
-            OnFiles::Encrypt => {}
+            OnFiles::Rename => fs::rename(&path, copy())?,
+            OnFiles::List | OnFiles::RandomRead | OnFiles::Append | OnFiles::Encrypt => {}
         }
     }
     match what {
-        OnFiles::Remove => fs::remove_dir(&directory),
+        OnFiles::Remove => remove_directories(load, job),
         _ => Ok(()),
     }
+}
+
+/// The directories of a job's files, each behind the one that holds it.
+fn directories(load: Load<'_>, job: u32) -> Vec<PathBuf> {
+    let root = Place::directory(load.root, job);
+    let mut known = HashSet::new();
+    let mut all = vec![root.clone()];
+    for index in 0..load.files.count {
+        let lowest = load.files.directory(index);
+        let mut above: Vec<&Path> = lowest.ancestors().collect();
+        above.reverse();
+        for path in above.into_iter().skip(1) {
+            if known.insert(path.to_owned()) {
+                all.push(root.join(path));
+            }
+        }
+    }
+    all
+}
+
+fn make_directories(load: Load<'_>, job: u32) -> io::Result<()> {
+    directories(load, job).iter().try_for_each(fs::create_dir)
+}
+
+fn remove_directories(load: Load<'_>, job: u32) -> io::Result<()> {
+    let all = directories(load, job);
+    all.iter().rev().try_for_each(fs::remove_dir)
+}
+
+/// Reads all names below `directory`.
+fn list(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            list(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads every piece of every file once, in an order without a pattern.
+fn random_read(load: Load<'_>, job: u32) -> io::Result<()> {
+    let directory = Place::directory(load.root, job);
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(u64::from(job));
+    let mut buffer = vec![0; load.buffer];
+    for index in 0..load.files.count {
+        let file = File::open(directory.join(load.files.path(index)))?;
+        let pieces = load.files.size(index).div_ceil(load.buffer as u64);
+        let mut order: Vec<u64> = (0..pieces).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, (random.next_u64() % (at as u64 + 1)) as usize);
+        }
+        for piece in order {
+            file.read_at(&mut buffer, piece * load.buffer as u64)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the files, and opens one after the other for each piece until all have their sizes.
+fn append(load: Load<'_>, job: u32) -> io::Result<()> {
+    make_directories(load, job)?;
+    let directory = Place::directory(load.root, job);
+    let mut offset = 0;
+    loop {
+        let mut is_done = true;
+        for index in 0..load.files.count {
+            let left = load.files.size(index).saturating_sub(offset);
+            if left == 0 && offset > 0 {
+                continue;
+            }
+            let mut options = OpenOptions::new();
+            options.append(true).create(offset == 0);
+            let mut file = options.open(directory.join(load.files.path(index)))?;
+            let length = left.min(load.buffer as u64);
+            file.write_all(
+                load.noise
+                    .slice(Place { job, index }, offset, length as usize),
+            )?;
+            is_done &= left <= length;
+        }
+        if is_done {
+            return Ok(());
+        }
+        offset += load.buffer as u64;
+    }
+}
+
+/// Creates a file of its size, and writes the first of every [`SPARSE`] pieces.
+fn write_pieces(path: &Path, place: Place, load: Load<'_>) -> io::Result<()> {
+    let file = File::create_new(path)?;
+    let (size, piece) = (load.files.size(place.index), load.buffer as u64);
+    file.set_len(size)?;
+    let mut offset = 0;
+    while offset < size {
+        let length = piece.min(size - offset) as usize;
+        file.write_all_at(load.noise.slice(place, offset, length), offset)?;
+        offset += SPARSE * piece;
+    }
+    Ok(())
 }
 
 /// Writes one job's bytes to the device at the root.

@@ -7,6 +7,7 @@ use std::path::Path;
 /// A run with `trials` trials whose fields do not repeat.
 pub fn run(id: &str, trials: u32) -> Run {
     Run {
+        exposures: Vec::new(),
         schema: SCHEMA.into(),
         run: id.into(),
         plan: "quick".into(),

@@ -2,7 +2,7 @@
 
 use super::{Context, LONGEST, maker_version};
 use crate::clock::unix_time;
-use crate::file_system::content;
+use crate::file_system::content::{self, Present};
 use crate::file_system::directory::{Directory, Opened};
 use crate::file_system::exposure::{self, Stored, Tree};
 use crate::file_system::mounted::{Mounted, make_directory};
@@ -27,10 +27,8 @@ const STORED: &str = "stored";
 pub(super) enum Content {
     /// The content is unknown.
     Unknown,
-    /// The files of all jobs.
-    Files(Files),
-    /// The files of all jobs, and a copy of each.
-    Copied(Files),
+    /// The files of all jobs, as far as they are present.
+    Files(Files, Present),
     /// The bytes of all jobs' files on the device itself, without a file system.
     Bare(Files),
 }
@@ -68,12 +66,12 @@ impl<'a> Visit<'a, '_> {
         let files = operation.files();
         let begins_with = match operation.op {
             Kind::Mkfs | Kind::Encrypt => None,
-            Kind::Write => Some(Files::default()),
+            Kind::Write | Kind::Append | Kind::Sparse => Some(Files::default()),
             _ => Some(files.clone()),
         };
         match begins_with {
             None => self.check()?,
-            Some(wanted) if self.content != Content::Files(wanted.clone()) => {
+            Some(wanted) if self.content != Content::Files(wanted.clone(), Present::Files) => {
                 self.check()?;
                 self.make(&wanted, operation)?;
                 if !job.file_system.is_made_of_a_tree() && wanted.count > 0 {
@@ -81,7 +79,7 @@ impl<'a> Visit<'a, '_> {
                     let populated = timed::populate(self.load(&wanted, LONGEST));
                     populated.map_err(|error| self.failed(operation, error))?;
                 }
-                self.content = Content::Files(wanted);
+                self.content = Content::Files(wanted, Present::Files);
                 self.unchecked = Some(operation);
             }
             Some(_) => {}
@@ -100,6 +98,7 @@ impl<'a> Visit<'a, '_> {
         let every = u64::from(job.jobs);
         let handled = match operation.op {
             Kind::Command | Kind::Mkfs | Kind::Mount => 1,
+            Kind::RandomRead | Kind::Append => files.pieces(operation.buffer.as_u64()) * every,
             _ => u64::from(files.count) * every,
         };
         Ok(OperationSample {
@@ -112,6 +111,7 @@ impl<'a> Visit<'a, '_> {
             moved: spent.moved,
             bytes: match operation.op {
                 Kind::Write | Kind::Read | Kind::Copy | Kind::Encrypt => files.bytes() * every,
+                Kind::RandomRead | Kind::Append => files.bytes() * every,
                 Kind::Mkfs if job.file_system.is_made_of_a_tree() => files.bytes() * every,
                 _ => 0,
             },
@@ -262,7 +262,12 @@ impl<'a> Visit<'a, '_> {
             // Mounting has read all of it.
             drop_caches(self.image)?;
         }
-        if !job.cold && matches!(operation.op, Kind::Read | Kind::Stat) {
+        if !job.cold
+            && matches!(
+                operation.op,
+                Kind::Read | Kind::RandomRead | Kind::Stat | Kind::List
+            )
+        {
             let warm = timed::on_files(OnFiles::Read, self.load(&files, LONGEST));
             warm.map_err(|error| self.failed(operation, error))?;
         }
@@ -284,19 +289,54 @@ impl<'a> Visit<'a, '_> {
                     true => files.clone(),
                     false => Files::default(),
                 };
-                (wall, Content::Files(made_of))
+                (wall, Content::Files(made_of, Present::Files))
             }
             Kind::Mount => {
                 let device = self.source();
                 let (wall, (mounted, opened)) = timed::mount(|| self.mounted_from(&device))?;
                 (self.mounted, self.opened) = (Some(mounted), opened);
-                (wall, Content::Files(files.clone()))
+                (wall, Content::Files(files.clone(), Present::Files))
             }
-            Kind::Write => (on(OnFiles::Write)?, Content::Files(files.clone())),
-            Kind::Read => (on(OnFiles::Read)?, Content::Files(files.clone())),
-            Kind::Stat => (on(OnFiles::Stat)?, Content::Files(files.clone())),
-            Kind::Copy => (on(OnFiles::Copy)?, Content::Copied(files.clone())),
-            Kind::Remove => (on(OnFiles::Remove)?, Content::Files(Files::default())),
+            Kind::Write => (
+                on(OnFiles::Write)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::Read => (
+                on(OnFiles::Read)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::Stat => (
+                on(OnFiles::Stat)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::Copy => (
+                on(OnFiles::Copy)?,
+                Content::Files(files.clone(), Present::Both),
+            ),
+            Kind::Remove => (
+                on(OnFiles::Remove)?,
+                Content::Files(Files::default(), Present::Files),
+            ),
+            Kind::List => (
+                on(OnFiles::List)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::RandomRead => (
+                on(OnFiles::RandomRead)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::Append => (
+                on(OnFiles::Append)?,
+                Content::Files(files.clone(), Present::Files),
+            ),
+            Kind::Rename => (
+                on(OnFiles::Rename)?,
+                Content::Files(files.clone(), Present::Renamed),
+            ),
+            Kind::Sparse => {
+                let present = Present::Sparse(operation.buffer.as_u64());
+                (on(OnFiles::Sparse)?, Content::Files(files.clone(), present))
+            }
             Kind::Encrypt => {
                 let device = self.device();
                 let load = Load {
@@ -425,10 +465,9 @@ impl<'a> Visit<'a, '_> {
         let (jobs, noise) = (context.job.jobs, &context.noise);
         let compared = match &content {
             Content::Bare(files) => content::compare_device(&self.device(), files, jobs, noise),
-            Content::Files(files) | Content::Copied(files) => {
+            Content::Files(files, present) => {
                 self.mount()?;
-                let copied = matches!(content, Content::Copied(_));
-                content::compare(self.root(), files, jobs, copied, noise)
+                content::compare(self.root(), files, jobs, *present, noise)
             }
             Content::Unknown => Ok(()),
         };
