@@ -1,12 +1,12 @@
-//! `cryptmark lab`: builds the lab kernel, and runs commands in it.
+//! `cryptmark lab`: builds the lab kernels, and runs commands in them.
 
 use super::progress::Progress;
 use super::volume::disk::check_settled;
 use super::{Failure, print, stop_on_signal};
 use block::hold::{self, Hold};
 use bytesize::ByteSize;
-use clap::{Args, Subcommand};
-use lab::kernel::{Disk, Job, KernelError, Lab, Outputs, standard_cache};
+use clap::{Args, Subcommand, ValueEnum};
+use lab::kernel::{Disk, Job, KernelError, Lab, Outputs, Version, standard_cache};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,15 +26,38 @@ pub struct LabOptions {
 /// The commands.
 #[derive(Debug, Subcommand)]
 enum LabCommand {
-    /// Build the lab kernel in the user's cache; this takes minutes and downloads 130 MB from Debian's archive
+    /// Build a lab kernel in the user's cache; this takes minutes and downloads up to 150 MB from Debian's archive
     Build(BuildOptions),
-    /// Run a command in the lab kernel, as root on this system's files; its writes are discarded
+    /// Run a command in a lab kernel, as root on this system's files; its writes are discarded
     Run(RunOptions),
+}
+
+/// A lab kernel, as an option names it.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Kernel {
+    /// Linux 5.10: dm-crypt, cryptoloop, fscrypt, eCryptfs, jffs2, cramfs
+    #[value(name = "5.10")]
+    V5_10,
+    /// Linux 6.1: the same without cryptoloop, and with HCTR2
+    #[value(name = "6.1")]
+    V6_1,
+}
+
+impl From<Kernel> for Version {
+    fn from(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::V5_10 => Self::V5_10,
+            Kernel::V6_1 => Self::V6_1,
+        }
+    }
 }
 
 /// Options of `cryptmark lab build`.
 #[derive(Debug, Args)]
 struct BuildOptions {
+    /// The kernel to build
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "5.10")]
+    kernel: Kernel,
     /// Show no progress
     #[arg(long)]
     no_progress: bool,
@@ -43,6 +66,9 @@ struct BuildOptions {
 /// Options of `cryptmark lab run`.
 #[derive(Debug, Args)]
 struct RunOptions {
+    /// The kernel in which the command runs
+    #[arg(long, value_enum, value_name = "VERSION", default_value = "5.10")]
+    kernel: Kernel,
     /// A directory of this system in which the command may write (repeatable)
     #[arg(long, value_name = "DIR")]
     writable: Vec<PathBuf>,
@@ -79,7 +105,8 @@ pub fn run(options: LabOptions) -> Result<(), Failure> {
 fn build(options: &BuildOptions) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::steps(options.no_progress);
-    let built = Lab::build(&standard_cache()?, &stop, &mut |at| {
+    let version = options.kernel.into();
+    let built = Lab::build(version, &standard_cache()?, &stop, &mut |at| {
         progress.step(&at.step.to_string(), at.done, at.total);
     });
     progress.finish();
@@ -120,7 +147,7 @@ fn start(options: RunOptions) -> Result<(), Failure> {
             read_only: options.read_only,
         })
         .collect();
-    match Lab::find()?.run(&job, Outputs::own()?, &stop)? {
+    match Lab::find(options.kernel.into())?.run(&job, Outputs::own()?, &stop)? {
         0 => Ok(()),
         code => Err(Failure::told(code)),
     }

@@ -140,7 +140,7 @@ pub enum Command {
     Volume(Box<volume::VolumeOptions>),
     /// Simulate drives that this machine does not have
     Drive(Box<drive::DriveOptions>),
-    /// Build the lab kernel, which has dm-crypt, cryptoloop, jffs2 and cramfs, and run commands in it
+    /// Build a lab kernel, which has dm-crypt, cryptoloop, fscrypt, eCryptfs, jffs2 and cramfs, and run commands in it
     Lab(lab::LabOptions),
     /// Show what this machine can measure, and what the rest needs
     Doctor(doctor::DoctorOptions),

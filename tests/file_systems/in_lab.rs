@@ -3,7 +3,7 @@
 
 use crate::record;
 use crate::sandbox::{is_clean, measure, sandbox};
-use lab::kernel::{Lab, standard_cache};
+use lab::kernel::{Lab, Version, standard_cache};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs;
@@ -55,7 +55,7 @@ struct InLab {
 impl InLab {
     fn new() -> Option<Self> {
         let sandbox = sandbox()?;
-        let kernel = match Lab::find() {
+        let kernel = match Lab::find(Version::V5_10) {
             Ok(lab) => lab.path().to_owned(),
             Err(error) => {
                 println!(

@@ -2,7 +2,7 @@
 
 use crate::record;
 use crate::sandbox::{is_clean, measure, sandbox};
-use lab::kernel::Lab;
+use lab::kernel::{Lab, Version};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ const SHORT: &str = include_str!("../../plans/crypto-fs-short.toml");
 #[test]
 fn the_paper_is_repeated_in_short() {
     let Some(sandbox) = sandbox() else { return };
-    if let Err(error) = Lab::find() {
+    if let Err(error) = Lab::find(Version::V5_10) {
         println!(
             "skipped: file systems in the lab kernel: {error} (cargo xtask install lab-kernel)"
         );

@@ -1,6 +1,6 @@
 //! Building: what is missing is named, and what was interrupted is no kernel.
 
-use crate::sandbox::{PROGRAM, sandbox};
+use crate::sandbox::{PROGRAM, on_each};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -135,6 +135,25 @@ fn another_failure_names_the_log() {
     );
 }
 
+/// Of a release that no archive has any more, the newest one is taken.
+#[test]
+fn a_release_that_is_gone_is_replaced_by_the_newest() {
+    let folder = tempfile::tempdir().unwrap();
+    let apt = "case $2 in --error-on=any) exit 0;; esac; echo \"E: no $3\"; exit 100";
+    let Some(mut build) = build(folder.path(), apt, "") else {
+        return;
+    };
+    let output = build.args(["--kernel", "6.1"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let log = fs::read_to_string(folder.path().join("cache/cryptmark/lab-kernel/build.log"));
+    let asked: Vec<_> = log.as_ref().unwrap().lines().collect();
+    let exact = "E: no linux-source-6.1=6.1.";
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    // At the mirror, and at the archive of old suites.
+    assert!(asked[..2].iter().all(|line| line.starts_with(exact)));
+    assert_eq!(asked[2], "E: no linux-source-6.1");
+}
+
 #[test]
 fn interrupted_or_killed_there_is_no_kernel() {
     let folder = tempfile::tempdir().unwrap();
@@ -194,11 +213,14 @@ fn doctor_says_whether_it_is_there() {
     };
     let without = doctor(Some(folder.path()));
     assert!(
-        without.contains("lab kernel: absent") && without.contains("cryptmark lab build"),
+        without.contains("lab kernel 5.10: absent")
+            && without.contains("lab kernel 6.1: absent")
+            && without.contains("cryptmark lab build --kernel 6.1"),
         "{without}"
     );
-    if sandbox().is_some() {
-        let with = doctor(None);
-        assert!(with.contains("lab kernel: /"), "{with}");
-    }
+    let with = doctor(None);
+    on_each(|_, kernel| {
+        let said = format!("lab kernel {}: /", kernel[1]);
+        assert!(with.contains(&said), "{with}");
+    });
 }

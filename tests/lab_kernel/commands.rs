@@ -1,13 +1,17 @@
 //! Commands run as they would anywhere, and leave no trace where they may not.
 
-use crate::sandbox::{PROGRAM, assert_nothing_runs, lab, run, sandbox, succeed};
+use crate::sandbox::{PROGRAM, assert_nothing_runs, lab, on_each, run, sandbox, succeed};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use testkit::Sandbox;
 
 #[test]
 fn exit_codes_are_the_commands_own() {
-    let Some(sandbox) = sandbox() else { return };
+    on_each(check_exit_codes);
+}
+
+fn check_exit_codes(sandbox: &Sandbox, kernel: &[&str]) {
     for (command, code) in [
         (&["true"][..], 0),
         (&["sh", "-c", "exit 7"], 7),
@@ -18,12 +22,12 @@ fn exit_codes_are_the_commands_own() {
         (&["exit"], 127),
         (&["/etc/passwd"], 126),
     ] {
-        let arguments = [&["run", "--"], command].concat();
-        let output = lab(&sandbox, &arguments).output().unwrap();
+        let arguments = [&["run"], kernel, &["--"], command].concat();
+        let output = lab(sandbox, &arguments).output().unwrap();
         assert_eq!(output.status.code(), Some(code), "{command:?} {output:?}");
         assert!(output.stdout.is_empty(), "{command:?}");
     }
-    assert_nothing_runs(&sandbox);
+    assert_nothing_runs(sandbox);
 }
 
 #[test]
@@ -89,15 +93,18 @@ fn only_what_is_named_is_written() {
 
 #[test]
 fn disks_are_disks() {
-    let Some(sandbox) = sandbox() else { return };
+    on_each(check_disks);
+}
+
+fn check_disks(sandbox: &Sandbox, kernel: &[&str]) {
     // Names that a kernel's command line could not hold.
     let name = "a disk, with: odd \"name\"";
     sandbox.write(name, vec![7; 1 << 20]);
     sandbox.write("second", vec![0; 2 << 20]);
     let both = ["--disk", name, "--disk", "second"];
     let said = succeed(
-        &sandbox,
-        &both,
+        sandbox,
+        &[kernel, &both].concat(),
         "blockdev --getsize64 /dev/ubda /dev/ubdb; printf written | dd of=/dev/ubda bs=1 seek=512 conv=notrunc,fsync 2>/dev/null",
     );
     assert_eq!(said, "1048576\n2097152\n");
@@ -107,8 +114,8 @@ fn disks_are_disks() {
         (1 << 20, &b"\x07\x07written\x07\x07"[..])
     );
     let output = run(
-        &sandbox,
-        &["--disk", name, "--read-only"],
+        sandbox,
+        &[kernel, &["--disk", name, "--read-only"]].concat(),
         "printf again >/dev/ubda",
     );
     assert!(!output.status.success());
@@ -177,12 +184,17 @@ fn what_cannot_be_run_is_said_in_two_lines() {
         assert!(said.contains(words), "{arguments:?} {said}");
     }
     // Where there is no kernel.
-    let output = lab(&sandbox, &["run", "--", "true"])
-        .env("XDG_CACHE_HOME", sandbox.path("home"))
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("cryptmark lab build"), "{said}");
-    assert_eq!(said.lines().count(), 2, "{said}");
+    for (options, remedy) in [
+        (&[][..], "`cryptmark lab build`"),
+        (&["--kernel", "6.1"], "`cryptmark lab build --kernel 6.1`"),
+    ] {
+        let output = lab(&sandbox, &[&["run"], options, &["--", "true"]].concat())
+            .env("XDG_CACHE_HOME", sandbox.path("home"))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(remedy), "{said}");
+        assert_eq!(said.lines().count(), 2, "{said}");
+    }
 }

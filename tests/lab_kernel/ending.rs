@@ -1,6 +1,6 @@
 //! However the program ends, nothing of its kernel goes on.
 
-use crate::sandbox::{assert_nothing_runs, lab, processes, sandbox, succeed};
+use crate::sandbox::{assert_nothing_runs, lab, on_each, processes, sandbox, succeed};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::process::{Child, Stdio};
@@ -12,20 +12,14 @@ const BUSY: &str = "mke2fs -q /dev/ubda; mount /dev/ubda /mnt; sleep 1000 & yes 
      (while :; do dd if=/dev/zero of=/mnt/x bs=64k count=100; done) 2>/dev/null & \
      touch out/ready; while :; do sh -c :; done";
 
-fn start(sandbox: &Sandbox) -> Child {
+fn start(sandbox: &Sandbox, kernel: &[&str]) -> Child {
     sandbox.write("disk", vec![0; 16 << 20]);
-    let run = [
-        "run",
-        "--writable",
-        "out",
-        "--disk",
-        "disk",
-        "--",
-        "sh",
-        "-c",
-        BUSY,
-    ];
-    let mut command = lab(sandbox, &run);
+    let options = ["--writable", "out", "--disk", "disk"];
+    let command = ["--", "sh", "-c", BUSY];
+    let mut command = lab(
+        sandbox,
+        &[&["run"], kernel, &options[..], &command[..]].concat(),
+    );
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     command.spawn().unwrap()
 }
@@ -36,14 +30,17 @@ fn pid(child: &Child) -> Pid {
 
 #[test]
 fn killed_at_any_moment_it_takes_the_kernel_along() {
-    let Some(sandbox) = sandbox() else { return };
+    on_each(check_killing_at_any_moment);
+}
+
+fn check_killing_at_any_moment(sandbox: &Sandbox, kernel: &[&str]) {
     let mut ready = 0;
     for delay in [0, 2, 5, 20, 50, 100, 200, 400, 800, 1600, 3200] {
-        let mut child = start(&sandbox);
+        let mut child = start(sandbox, kernel);
         std::thread::sleep(Duration::from_millis(delay));
         child.kill().unwrap();
         child.wait().unwrap();
-        assert_nothing_runs(&sandbox);
+        assert_nothing_runs(sandbox);
         // A process without its kernel would write here to the host.
         ready += u32::from(fs::remove_file(sandbox.path("out/ready")).is_ok());
         let left: Vec<_> = fs::read_dir(sandbox.path("out")).unwrap().collect();
@@ -54,23 +51,24 @@ fn killed_at_any_moment_it_takes_the_kernel_along() {
 
 #[test]
 fn killed_while_the_command_runs() {
-    let Some(sandbox) = sandbox() else { return };
-    for _ in 0..3 {
-        let mut child = start(&sandbox);
-        await_ready(&sandbox, &mut child);
-        assert!(processes(&sandbox).len() > 3);
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert_nothing_runs(&sandbox);
-        fs::remove_file(sandbox.path("out/ready")).unwrap();
-    }
+    on_each(|sandbox, kernel| {
+        for _ in 0..3 {
+            let mut child = start(sandbox, kernel);
+            await_ready(sandbox, &mut child);
+            assert!(processes(sandbox).len() > 3);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_nothing_runs(sandbox);
+            fs::remove_file(sandbox.path("out/ready")).unwrap();
+        }
+    });
 }
 
 #[test]
 fn signals_end_it_with_their_exit_code() {
     let Some(sandbox) = sandbox() else { return };
     for signal in [Signal::INT, Signal::TERM] {
-        let mut child = start(&sandbox);
+        let mut child = start(&sandbox, &[]);
         await_ready(&sandbox, &mut child);
         kill_process(pid(&child), signal).unwrap();
         let output = child.wait_with_output().unwrap();

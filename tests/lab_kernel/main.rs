@@ -12,6 +12,7 @@ mod building;
 mod commands;
 mod encryption;
 mod ending;
+mod file_encryption;
 mod foreign;
 #[path = "../../crates/volume/tests/fvault2/maker.rs"]
 #[allow(dead_code)]

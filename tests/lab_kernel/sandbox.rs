@@ -1,16 +1,31 @@
 //! A sandbox with a copy of the kernel.
 
-use lab::kernel::{Lab, standard_cache};
+use lab::kernel::{Lab, Version, standard_cache};
 use std::fs;
 use std::process::{Command, Output};
 use testkit::{Sandbox, wait_until};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 
-/// A sandbox with a copy of the kernel, so that its processes are told from others'; nothing, with
-/// the reason printed, where there is no kernel.
+/// A sandbox with a copy of the kernel 5.10, so that its processes are told from others'; nothing,
+/// with the reason printed, if that kernel was not built.
 pub fn sandbox() -> Option<Sandbox> {
-    let kernel = match Lab::find() {
+    sandbox_of(Version::V5_10)
+}
+
+/// Runs a test with each kernel that was built. The test gets a sandbox with a copy of the kernel,
+/// and the options of `lab run` that name it.
+pub fn on_each(test: impl Fn(&Sandbox, &[&str])) {
+    for version in Version::ALL {
+        if let Some(sandbox) = sandbox_of(version) {
+            println!("on the lab kernel {version}");
+            test(&sandbox, &["--kernel", version.name()]);
+        }
+    }
+}
+
+fn sandbox_of(version: Version) -> Option<Sandbox> {
+    let kernel = match Lab::find(version) {
         Ok(lab) => lab.path().to_owned(),
         Err(error) => {
             println!("skipped: the lab kernel: {error} (cargo xtask install lab-kernel)");

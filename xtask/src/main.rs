@@ -27,7 +27,7 @@ cargo xtask COMMAND
 
   test           install what the tests need (as root, with apt) and run them all
   install        what longer tests need, alone: tests, ceph, deny (cargo-deny), elsewhere (Spark, Azurite), suites (pjdfstest, fsx),
-                 lab-kernel (docs/LAB-KERNEL.md, built in the user's cache)
+                 lab-kernel (both versions of docs/LAB-KERNEL.md, built in the user's cache)
   emulated       all of the cipher crate's tests on other machines, by QEMU
   arm-model      instructions and modelled cycles a byte of ciphers on Arm, as tables for docs/ARM.md [FILTER]
   windows        the program for Windows: built, and tried under wine [--zip packs it in target/package as it is shipped]

@@ -1,6 +1,5 @@
-//! The archives of Debian that the system's apt knows, asked for the kernel's suite.
+//! The archives of Debian that the system's apt knows, asked for a kernel's suite.
 
-use super::inputs::SUITE;
 use std::fs;
 use std::path::Path;
 
@@ -30,9 +29,9 @@ pub(super) struct Sources {
     pub(super) files: Vec<(&'static str, String)>,
 }
 
-/// The system's package sources, with the suites replaced. The same keys check their signatures.
+/// The system's package sources, with the suites replaced by `suite`. The same keys check their signatures.
 /// `None` if none of the archives is Debian's.
-pub(super) fn of_the_system(etc: &Path) -> Option<Sources> {
+pub(super) fn of_the_system(etc: &Path, suite: &str) -> Option<Sources> {
     let mut paths = vec![etc.join("sources.list")];
     if let Ok(entries) = fs::read_dir(etc.join("sources.list.d")) {
         paths.extend(entries.flatten().map(|entry| entry.path()));
@@ -44,9 +43,9 @@ pub(super) fn of_the_system(etc: &Path) -> Option<Sources> {
             continue;
         };
         match path.extension().and_then(|suffix| suffix.to_str()) {
-            Some("list") => lines.extend(text.lines().filter_map(one_line)),
+            Some("list") => lines.extend(text.lines().filter_map(|line| one_line(line, suite))),
             Some("sources") => {
-                stanzas.extend(split_stanzas(&text).iter().filter_map(|s| stanza(s)))
+                stanzas.extend(split_stanzas(&text).iter().filter_map(|s| stanza(s, suite)))
             }
             _ => {}
         }
@@ -95,7 +94,7 @@ fn moved_field(line: &str) -> String {
 }
 
 /// `deb [options] URI suite component…`, for our suite.
-fn one_line(line: &str) -> Option<String> {
+fn one_line(line: &str, suite: &str) -> Option<String> {
     let rest = line.trim().strip_prefix("deb")?;
     let rest = rest.strip_prefix([' ', '\t'])?.trim_start();
     let (options, rest) = match rest.strip_prefix('[') {
@@ -107,13 +106,13 @@ fn one_line(line: &str) -> Option<String> {
     };
     let rest = rest.split('#').next().unwrap_or(rest);
     let mut words = rest.split_whitespace();
-    let (uri, suite) = (words.next()?, words.next()?);
-    if !is_main(suite) || !words.any(|component| component == "main") {
+    let (uri, theirs) = (words.next()?, words.next()?);
+    if !is_main(theirs) || !words.any(|component| component == "main") {
         return None;
     }
     Some(match options {
-        Some(options) => format!("deb [{options}] {uri} {SUITE} main"),
-        None => format!("deb {uri} {SUITE} main"),
+        Some(options) => format!("deb [{options}] {uri} {suite} main"),
+        None => format!("deb {uri} {suite} main"),
     })
 }
 
@@ -139,7 +138,7 @@ fn split_stanzas(text: &str) -> Vec<String> {
 }
 
 /// A stanza for our suite; keys that stand in it stay.
-fn stanza(text: &str) -> Option<String> {
+fn stanza(text: &str, suite: &str) -> Option<String> {
     let mut kept = String::new();
     let (mut binary, mut ours, mut main, mut enabled) = (false, false, false, true);
     // Lines that go on are indented.
@@ -168,7 +167,7 @@ fn stanza(text: &str) -> Option<String> {
         }
     }
     (binary && ours && main && enabled)
-        .then(|| format!("Types: deb\nSuites: {SUITE}\nComponents: main\n{kept}"))
+        .then(|| format!("Types: deb\nSuites: {suite}\nComponents: main\n{kept}"))
 }
 
 #[cfg(test)]
@@ -181,7 +180,7 @@ mod tests {
         for (name, text) in files {
             fs::write(etc.path().join(name), text).unwrap();
         }
-        of_the_system(etc.path())
+        of_the_system(etc.path(), "bullseye")
     }
 
     #[test]

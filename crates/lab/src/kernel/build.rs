@@ -1,13 +1,13 @@
 //! Builds the kernel in the cache, one build at a time.
 //!
 //! A folder of the cache that has a name of its own holds a whole kernel: it is
-//! renamed into its place. All else is in `build`, which goes away afterwards;
-//! `build.log` stays.
+//! renamed into its place. Everything else is in `build`, which is removed afterwards. `build.log`
+//! stays, and is that of the last build.
 
 use super::KernelError;
 use super::archive::{self, Sources};
 use super::error::Tool;
-use super::inputs::{CONFIG, PACKAGE, PATCHES, VERSION, compiler_key, sources_key};
+use super::inputs::{Version, compiler_key};
 use super::work::Work;
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -17,14 +17,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Kernels that the cache keeps: those of other versions of this program.
-const KEPT: usize = 4;
+/// Kernels that the cache keeps, of all versions and of other versions of this program.
+const KEPT: usize = 8;
+
+/// The file beside a kernel that names the source package it was built from.
+const SOURCE: &str = "source";
 
 /// How often it is asked whether another build has ended.
 const TICK: Duration = Duration::from_millis(200);
-
-/// Lines that make prints for this configuration, for the progress.
-const COMPILED: u64 = 1150;
 
 /// The programs that building needs in addition to apt, tar and a shell.
 const TOOLS: &[Tool] = &[
@@ -71,29 +71,30 @@ const TOOLS: &[Tool] = &[
 ];
 
 /// The parts of the sources that the build does not need, which are most of
-/// them.
+/// them. Linux 6.1 reads `crypto/Kconfig` of some architectures.
 const LEFT_OUT: &[&str] = &[
     "*/arch/alpha",
     "*/arch/arc",
-    "*/arch/arm",
-    "*/arch/arm64",
+    "*/arch/arm/[!c]*",
+    "*/arch/arm64/[!c]*",
     "*/arch/c6x",
     "*/arch/csky",
     "*/arch/h8300",
     "*/arch/hexagon",
     "*/arch/ia64",
+    "*/arch/loongarch",
     "*/arch/m68k",
     "*/arch/microblaze",
-    "*/arch/mips",
+    "*/arch/mips/[!c]*",
     "*/arch/nds32",
     "*/arch/nios2",
     "*/arch/openrisc",
     "*/arch/parisc",
-    "*/arch/powerpc",
+    "*/arch/powerpc/[!c]*",
     "*/arch/riscv",
-    "*/arch/s390",
+    "*/arch/s390/[!c]*",
     "*/arch/sh",
-    "*/arch/sparc",
+    "*/arch/sparc/[!c]*",
     "*/arch/xtensa",
     "*/sound/*.[ch]",
     "*/drivers/gpu/*.[ch]",
@@ -113,7 +114,7 @@ pub enum Step {
     Waiting,
     /// The lists of the archives, which locate the source package.
     Lists,
-    /// The source package, 120 MB.
+    /// The source package, 120 to 140 MB.
     Download,
     /// The needed parts of the source package are unpacked.
     Unpack,
@@ -162,10 +163,10 @@ pub fn standard_cache() -> Result<PathBuf, KernelError> {
     Ok(base.cache_dir().join("cryptmark/lab-kernel"))
 }
 
-/// The kernel of this version of the program, if `cache` has it. With an
+/// The kernel that this program would build, if `cache` has it. With an
 /// installed compiler, it must be that compiler's; otherwise any will do.
-pub(super) fn find(cache: &Path) -> Option<PathBuf> {
-    let sources = sources_key();
+pub(super) fn find(version: Version, cache: &Path) -> Option<PathBuf> {
+    let sources = version.sources_key();
     let name = match compiler_key() {
         Some(compiler) => format!("{sources}-{compiler}"),
         None => kernels(cache).find(|name| name.starts_with(&sources))?,
@@ -184,6 +185,7 @@ fn kernels(cache: &Path) -> impl Iterator<Item = String> {
 
 /// Builds the kernel if `cache` has none, which takes some minutes.
 pub(super) fn build(
+    version: Version,
     cache: &Path,
     stop: &AtomicBool,
     told: &mut dyn FnMut(Progress),
@@ -191,14 +193,14 @@ pub(super) fn build(
     if !cfg!(all(target_os = "linux", target_arch = "x86_64")) {
         return Err(KernelError::Machine);
     }
-    if let Some(kernel) = find(cache) {
+    if let Some(kernel) = find(version, cache) {
         return Ok(kernel);
     }
-    let sources = sources()?;
+    let sources = sources(version)?;
     create(cache)?;
     let _lock = lock(cache, stop, told)?;
     // Another process may have built it while this one waited.
-    if let Some(kernel) = find(cache) {
+    if let Some(kernel) = find(version, cache) {
         return Ok(kernel);
     }
     let Some(compiler) = compiler_key() else {
@@ -206,12 +208,12 @@ pub(super) fn build(
         let tools = TOOLS.iter().filter(gcc).copied().collect();
         return Err(KernelError::MissingTools { tools });
     };
-    let name = format!("{}-{compiler}", sources_key());
+    let name = format!("{}-{compiler}", version.sources_key());
     let folder = cache.join("build");
     remove(&folder)?;
     create(&folder)?;
     let built = Work::new(&folder, &cache.join("build.log"), stop, told)
-        .and_then(|mut work| make(&mut work, &folder, &sources))
+        .and_then(|mut work| make(&mut work, version, &folder, &sources))
         .and_then(|()| keep(cache, &folder, &name));
     let removed = remove(&folder);
     built?;
@@ -221,11 +223,12 @@ pub(super) fn build(
 }
 
 /// The archives, once all programs are there.
-fn sources() -> Result<Sources, KernelError> {
+fn sources(version: Version) -> Result<Sources, KernelError> {
     if !block::program::is_there("apt-get") {
         return Err(KernelError::NotDebian);
     }
-    let sources = archive::of_the_system(Path::new("/etc/apt")).ok_or(KernelError::NotDebian)?;
+    let sources = archive::of_the_system(Path::new("/etc/apt"), version.suite())
+        .ok_or(KernelError::NotDebian)?;
     let missing = TOOLS
         .iter()
         .filter(|tool| !block::program::is_there(tool.program));
@@ -267,13 +270,21 @@ fn lock(
 }
 
 /// From the archive to a program, in `folder`.
-fn make(work: &mut Work<'_>, folder: &Path, sources: &Sources) -> Result<(), KernelError> {
-    let package = download(work, folder, sources)?;
+fn make(
+    work: &mut Work<'_>,
+    version: Version,
+    folder: &Path,
+    sources: &Sources,
+) -> Result<(), KernelError> {
+    let package = download(work, version, folder, sources)?;
+    let name = package.file_name().unwrap_or_default().to_string_lossy();
+    write(&folder.join(SOURCE), &format!("{name}\n"))?;
     let tree = folder.join("linux");
     create(&tree)?;
-    unpack(work, &package, &tree)?;
-    work.begin(Step::Patch, PATCHES.len() as u64);
-    for (_, patch) in PATCHES {
+    unpack(work, version, &package, &tree)?;
+    let patches = version.patches();
+    work.begin(Step::Patch, patches.len() as u64);
+    for (_, patch) in patches {
         let mut command = work.command("patch");
         command
             .args(["--batch", "--fuzz=0", "--strip=1"])
@@ -281,8 +292,8 @@ fn make(work: &mut Work<'_>, folder: &Path, sources: &Sources) -> Result<(), Ker
         work.run_with(command, patch.as_bytes())?;
         work.advance();
     }
-    configure(work, folder, &tree)?;
-    work.begin(Step::Compile, COMPILED);
+    configure(work, version, folder, &tree)?;
+    work.begin(Step::Compile, version.lines());
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let mut command = kernel_make(work, &tree);
     command.arg(format!("-j{cores}")).arg("linux");
@@ -301,21 +312,33 @@ fn kernel_make(work: &Work<'_>, tree: &Path) -> Command {
     command
 }
 
-/// The source package, which apt has checked the signature of.
-fn download(work: &mut Work<'_>, folder: &Path, sources: &Sources) -> Result<PathBuf, KernelError> {
+/// The source package, of which apt has checked the signature. If no archive has the release for
+/// which the patches were made, it is the newest release that the suite has.
+fn download(
+    work: &mut Work<'_>,
+    version: Version,
+    folder: &Path,
+    sources: &Sources,
+) -> Result<PathBuf, KernelError> {
     let moved = sources.in_the_archive();
+    let package = version.package();
+    let exact = format!("{package}={}", version.release());
+    let mut reached = None;
     let mut outcome = Ok(());
     for (attempt, sources) in [sources, &moved].into_iter().enumerate() {
-        outcome = fetch(
-            work,
-            &folder.join(format!("apt-{attempt}")),
-            folder,
-            sources,
-        );
+        let apt = Apt::new(work, &folder.join(format!("apt-{attempt}")), sources)?;
+        outcome = apt.update(work);
+        if outcome.is_ok() {
+            outcome = apt.download(work, &exact, folder);
+            reached = reached.or(Some(apt));
+        }
         match outcome {
             Err(KernelError::Step { .. }) => {}
             _ => break,
         }
+    }
+    if let (Err(KernelError::Step { .. }), Some(apt)) = (&outcome, reached) {
+        outcome = apt.download(work, package, folder);
     }
     match outcome {
         Err(KernelError::Step { said, .. }) if offline(&said) => {
@@ -350,39 +373,52 @@ fn offline(said: &str) -> bool {
     .any(|words| said.contains(words))
 }
 
-/// Has a private apt, whose state is in `state`, put the package into `folder`.
-fn fetch(
-    work: &mut Work<'_>,
-    state: &Path,
-    folder: &Path,
-    sources: &Sources,
-) -> Result<(), KernelError> {
-    for part in ["lists/partial", "cache/archives/partial", "parts"] {
-        create(&state.join(part))?;
+/// A private apt, with lists of its own.
+struct Apt {
+    configuration: PathBuf,
+}
+
+impl Apt {
+    /// An apt whose state is in `state`.
+    fn new(work: &mut Work<'_>, state: &Path, sources: &Sources) -> Result<Self, KernelError> {
+        for part in ["lists/partial", "cache/archives/partial", "parts"] {
+            create(&state.join(part))?;
+        }
+        for (name, text) in &sources.files {
+            write(&state.join("parts").join(name), text)?;
+        }
+        let configuration = state.join("apt.conf");
+        write(&configuration, &private_apt(work, state)?)?;
+        Ok(Self { configuration })
     }
-    for (name, text) in &sources.files {
-        write(&state.join("parts").join(name), text)?;
-    }
-    let configuration = state.join("apt.conf");
-    write(&configuration, &private_apt(work, state)?)?;
-    let apt = |arguments: &[&str]| {
+
+    fn command(&self, work: &Work<'_>) -> Command {
         let mut command = work.command("apt-get");
         command
             .arg("--quiet=2")
-            .args(arguments)
-            .current_dir(folder)
-            .env("APT_CONFIG", &configuration);
+            .env("APT_CONFIG", &self.configuration);
         command
-    };
-    let (update, wanted) = (
-        apt(&["--error-on=any", "update"]),
-        format!("{PACKAGE}={VERSION}"),
-    );
-    let download = apt(&["download", &wanted]);
-    work.begin(Step::Lists, 0);
-    work.run(update)?;
-    work.begin(Step::Download, 0);
-    work.run(download)
+    }
+
+    fn update(&self, work: &mut Work<'_>) -> Result<(), KernelError> {
+        work.begin(Step::Lists, 0);
+        let mut command = self.command(work);
+        command.args(["--error-on=any", "update"]);
+        work.run(command)
+    }
+
+    /// Puts the package into `folder`.
+    fn download(
+        &self,
+        work: &mut Work<'_>,
+        wanted: &str,
+        folder: &Path,
+    ) -> Result<(), KernelError> {
+        work.begin(Step::Download, 0);
+        let mut command = self.command(work);
+        command.args(["download", wanted]).current_dir(folder);
+        work.run(command)
+    }
 }
 
 /// The configuration of an apt that writes below `state` only: how the system
@@ -415,15 +451,21 @@ fn private_apt(work: &mut Work<'_>, state: &Path) -> Result<String, KernelError>
 }
 
 /// Takes what is needed out of an archive in an archive.
-fn unpack(work: &mut Work<'_>, package: &Path, tree: &Path) -> Result<(), KernelError> {
+fn unpack(
+    work: &mut Work<'_>,
+    version: Version,
+    package: &Path,
+    tree: &Path,
+) -> Result<(), KernelError> {
     work.begin(Step::Unpack, 0);
     let mut exclude = String::new();
     for pattern in LEFT_OUT {
         exclude += &format!(" --exclude='{pattern}'");
     }
     let script = format!(
-        "dpkg-deb --fsys-tarfile \"$1\" | tar -xO ./usr/src/{PACKAGE}.tar.xz | \
-         tar -xJ --strip-components=1{exclude} && test -e Kbuild"
+        "dpkg-deb --fsys-tarfile \"$1\" | tar -xO ./usr/src/{}.tar.xz | \
+         tar -xJ --strip-components=1{exclude} && test -e Kbuild",
+        version.package()
     );
     let mut command = work.command("sh");
     command
@@ -434,16 +476,22 @@ fn unpack(work: &mut Work<'_>, package: &Path, tree: &Path) -> Result<(), Kernel
 }
 
 /// Configures it, and sees that nothing of the configuration was lost.
-fn configure(work: &mut Work<'_>, folder: &Path, tree: &Path) -> Result<(), KernelError> {
+fn configure(
+    work: &mut Work<'_>,
+    version: Version,
+    folder: &Path,
+    tree: &Path,
+) -> Result<(), KernelError> {
     work.begin(Step::Configure, 0);
     let wanted = folder.join("config");
-    write(&wanted, CONFIG)?;
+    write(&wanted, version.config())?;
     let mut command = kernel_make(work, tree);
     command.arg("allnoconfig").env("KCONFIG_ALLCONFIG", &wanted);
     work.run(command)?;
     let path = tree.join(".config");
     let got = fs::read_to_string(&path).map_err(|source| at(&path, source))?;
-    let lost = CONFIG
+    let lost = version
+        .config()
         .lines()
         .filter(|line| line.starts_with("CONFIG_") && !line.ends_with("=n"))
         .find(|wanted| !got.lines().any(|line| line == *wanted));
@@ -461,6 +509,8 @@ fn keep(cache: &Path, folder: &Path, name: &str) -> Result<(), KernelError> {
     create(&whole)?;
     let kernel = whole.join("linux");
     fs::rename(folder.join("linux/linux"), &kernel).map_err(|source| at(&kernel, source))?;
+    let source = whole.join(SOURCE);
+    fs::rename(folder.join(SOURCE), &source).map_err(|error| at(&source, error))?;
     let synced = File::open(&kernel).and_then(|file| file.sync_all());
     synced.map_err(|source| at(&kernel, source))?;
     let place = cache.join(name);

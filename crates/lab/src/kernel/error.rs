@@ -2,6 +2,7 @@
 //! work.
 
 use super::build::Step;
+use super::inputs::Version;
 use std::io;
 use std::path::PathBuf;
 
@@ -61,8 +62,11 @@ pub enum KernelError {
         option: String,
     },
     /// It was not built yet.
-    #[error("there is no lab kernel yet")]
-    Absent,
+    #[error("there is no lab kernel {kernel} yet")]
+    Absent {
+        /// Which kernel.
+        kernel: Version,
+    },
     /// A file or folder could not be used.
     #[error("cannot use {}", path.display())]
     Io {
@@ -164,7 +168,15 @@ impl KernelError {
             Self::Option { .. } => {
                 "The sources have another version than expected. Please report this."
             }
-            Self::Absent => "Build it with `cryptmark lab build`, which takes some minutes.",
+            Self::Absent { kernel } => {
+                let option = match kernel {
+                    Version::V5_10 => "",
+                    Version::V6_1 => " --kernel 6.1",
+                };
+                return format!(
+                    "Build it with `cryptmark lab build{option}`, which takes some minutes."
+                );
+            }
             Self::Io { .. } => "Check the path, the permissions and the free space.",
             Self::Start { .. } => "Check the limits on processes and open files.",
             Self::TooManyDisks { .. } => "Use loop devices inside the lab kernel for the rest.",

@@ -1,4 +1,4 @@
-//! The lab kernel: the real dm-crypt, cryptoloop, jffs2 and cramfs in a kernel
+//! The lab kernels: the real dm-crypt, cryptoloop, fscrypt, eCryptfs, jffs2 and cramfs in a kernel
 //! that is an ordinary program (docs/LAB-KERNEL.md).
 //!
 //! [`Lab::build`] makes it of Debian's source, our configuration and our patches,
@@ -17,6 +17,7 @@ mod work;
 pub use boot::{Disk, Job, Output, Outputs};
 pub use build::{Progress, Step, standard_cache};
 pub use error::{KernelError, Tool};
+pub use inputs::Version;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -28,27 +29,29 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// The kernel in the user's cache.
+    /// The kernel of that version in the user's cache.
     ///
     /// # Errors
     /// [`KernelError::Absent`] if it was not built, [`KernelError::NoCache`].
-    pub fn find() -> Result<Self, KernelError> {
-        let kernel = build::find(&standard_cache()?).ok_or(KernelError::Absent)?;
+    pub fn find(version: Version) -> Result<Self, KernelError> {
+        let found = build::find(version, &standard_cache()?);
+        let kernel = found.ok_or(KernelError::Absent { kernel: version })?;
         Ok(Self { kernel })
     }
 
-    /// Builds the kernel in `cache`, unless that has it. A build takes some minutes of all cores,
-    /// 750 MB of disk during that time, and 130 MB from Debian's archive. One process builds at a
-    /// time. Setting `stop` ends the build.
+    /// Builds the kernel of that version in `cache`, unless that has it. A build takes some minutes
+    /// of all cores, 800 MB of disk during that time, and 150 MB from Debian's archive. One process
+    /// builds at a time. Setting `stop` ends the build.
     ///
     /// # Errors
     /// All errors except those of running.
     pub fn build(
+        version: Version,
         cache: &Path,
         stop: &AtomicBool,
         told: &mut dyn FnMut(Progress),
     ) -> Result<Self, KernelError> {
-        let kernel = build::build(cache, stop, told)?;
+        let kernel = build::build(version, cache, stop, told)?;
         Ok(Self { kernel })
     }
 

@@ -9,7 +9,7 @@ use bytesize::ByteSize;
 use lab::file_system::Backing;
 use lab::file_system::agent::Ended;
 use lab::file_system::plan::FileSystemPlan;
-use lab::kernel::{KernelError, Lab};
+use lab::kernel::{KernelError, Lab, Version};
 use lab::session::file_system::{Boot, Surroundings};
 use lab::session::{Session, SessionError};
 use std::ffi::OsString;
@@ -35,7 +35,7 @@ pub(super) fn run(
     })?;
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, 0);
-    let kernel = Lab::find();
+    let kernel = Lab::find(Version::V5_10);
     let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
         Ok(kernel) => in_lab(kernel, &program, arguments, writable, stop),
         Err(error) => Err(unusable_kernel(error)),

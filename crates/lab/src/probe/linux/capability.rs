@@ -1,5 +1,6 @@
 //! The measuring capabilities of a Linux machine.
 
+use crate::kernel::{Lab, Version};
 use crate::probe::Capability;
 use std::fs;
 use std::path::Path;
@@ -34,9 +35,18 @@ pub fn capabilities() -> Vec<Capability> {
             ),
         },
         Capability {
-            name: "lab kernel",
+            name: "lab kernel 5.10",
             purpose: "dm-crypt, cryptoloop, jffs2 and cramfs without root",
-            state: lab_kernel(),
+            state: Lab::find(Version::V5_10)
+                .map(|lab| lab.path().display().to_string())
+                .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build"),
+        },
+        Capability {
+            name: "lab kernel 6.1",
+            purpose: "a newer dm-crypt, and HCTR2, without root",
+            state: Lab::find(Version::V6_1)
+                .map(|lab| lab.path().display().to_string())
+                .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build --kernel 6.1"),
         },
         Capability {
             name: "ublk",
@@ -69,12 +79,6 @@ fn node(path: &str, remedy: &'static str) -> Result<String, &'static str> {
         true => Ok(path.to_owned()),
         false => Err(remedy),
     }
-}
-
-fn lab_kernel() -> Result<String, &'static str> {
-    crate::kernel::Lab::find()
-        .map(|lab| lab.path().display().to_string())
-        .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build")
 }
 
 fn io_uring() -> Result<String, &'static str> {
