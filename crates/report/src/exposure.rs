@@ -31,7 +31,7 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         return Vec::new();
     }
     let columns = std::iter::once(Column::word("system"))
-        .chain(PROPERTIES.map(|(name, _)| Column::word(name)));
+        .chain(PROPERTIES.map(|(name, _)| Column::word(name).short(short(name))));
     let rows = run.exposures.iter().map(|seen| {
         let shown = PROPERTIES.map(|(_, of)| Cell::word(word(of(seen))));
         let cells = std::iter::once(Cell::word(name(run, seen))).chain(shown);
@@ -107,7 +107,7 @@ pub(crate) fn sentence(run: &Run) -> String {
             .filter_map(|(property, of)| match of(seen) {
                 Shown::Hidden => None,
                 Shown::Exact => Some((*property).to_owned()),
-                Shown::Rounded(step) => Some(format!("{property} to {step} bytes")),
+                Shown::Within(span) => Some(format!("{property} within {span} bytes")),
             });
         let shown = shown.collect::<Vec<String>>().join(", ");
         let system = seen.system.clone();
@@ -127,10 +127,19 @@ pub(crate) fn sentence(run: &Run) -> String {
     sentences.collect()
 }
 
+/// A property's name on a terminal.
+fn short(name: &'static str) -> &'static str {
+    match name {
+        "name lengths" => "lengths",
+        "number of files" => "count",
+        name => name,
+    }
+}
+
 fn word(shown: Shown) -> String {
     match shown {
         Shown::Hidden => "hidden".to_owned(),
-        Shown::Rounded(step) => format!("to {step} B"),
+        Shown::Within(span) => format!("within {span} B"),
         Shown::Exact => "visible".to_owned(),
     }
 }
@@ -164,14 +173,14 @@ mod tests {
                 seen("dm-crypt", Shown::Hidden, Shown::Hidden),
                 seen("gocryptfs", Shown::Exact, Shown::Exact),
                 seen("encfs", Shown::Exact, Shown::Exact),
-                seen("ecryptfs", Shown::Rounded(4096), Shown::Exact),
+                seen("ecryptfs", Shown::Within(4095), Shown::Exact),
             ],
             ..Run::default()
         };
         assert_eq!(
             sentence(&run),
             " Without the key dm-crypt shows nothing of files. Without the key gocryptfs or encfs \
-             shows sizes, times. Without the key ecryptfs shows sizes to 4096 bytes, times."
+             shows sizes, times. Without the key ecryptfs shows sizes within 4095 bytes, times."
         );
         assert!(sentence(&Run::default()).is_empty());
         assert!(section(&Run::default()).is_empty());

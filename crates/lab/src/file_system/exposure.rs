@@ -20,6 +20,7 @@ const FILES: &[(&str, u64)] = &[
     ("letters/note.txt", 1),
     ("letters/mother.txt", 1000),
     ("letters/2024/landlord.txt", 1001),
+    ("letters/2024/x", 500),
     ("letters/2024/the-tax-office-WORD.txt", 4096),
     ("letters/2024/insurance-claim-of-WORD.txt", 4097),
     (
@@ -316,23 +317,23 @@ fn head(bytes: &[u8]) -> usize {
 
 /// How far `stored` numbers tell `real` ones apart, of which no two are equal. Both are unordered;
 /// the greater of two real numbers has the greater stored one.
-fn told_apart(real: &BTreeSet<u64>, stored: Vec<u64>) -> Shown {
-    let distinct: BTreeSet<u64> = stored.iter().copied().collect();
-    if stored.len() != real.len() || distinct.len() == 1 {
+fn told_apart(real: &BTreeSet<u64>, mut stored: Vec<u64>) -> Shown {
+    stored.sort_unstable();
+    let Some(least) = stored.first() else {
+        return Shown::Hidden;
+    };
+    if stored.len() != real.len() || stored.last() == Some(least) {
         return Shown::Hidden;
     }
-    if distinct.len() == real.len() {
-        return Shown::Exact;
+    let mut alike: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
+    for (stored, real) in stored.into_iter().zip(real) {
+        alike.entry(stored).or_default().push(*real);
     }
-    let steps = distinct.iter().zip(distinct.iter().skip(1));
-    Shown::Rounded(steps.fold(0, |unit, (low, high)| common(unit, high - low)))
-}
-
-/// The greatest common divisor.
-fn common(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        _ => common(b, a % b),
+    // Real numbers are in order.
+    let span = |real: &Vec<u64>| real.last().zip(real.first()).map(|(high, low)| high - low);
+    match alike.values().filter_map(span).max() {
+        Some(span) if span > 0 => Shown::Within(span),
+        _ => Shown::Exact,
     }
 }
 
@@ -435,8 +436,9 @@ mod tests {
             (exposure.contents, exposure.names, exposure.tree),
             (Shown::Hidden, Shown::Hidden, Shown::Exact)
         );
-        assert_eq!(exposure.sizes, Shown::Rounded(4096));
-        assert_eq!(exposure.name_lengths, Shown::Rounded(32));
+        assert_eq!(exposure.sizes, Shown::Within(4095));
+        // Two digits a byte.
+        assert_eq!(exposure.name_lengths, Shown::Within(15));
         assert_eq!(
             (exposure.times, exposure.count),
             (Shown::Exact, Shown::Exact)

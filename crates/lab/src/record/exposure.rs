@@ -38,8 +38,8 @@ pub enum Shown {
     /// Nothing.
     #[default]
     Hidden,
-    /// The value up to a multiple of this number, as a size that is rounded up.
-    Rounded(u64),
+    /// Something, but values that differ by as much as this look alike.
+    Within(u64),
     /// The value itself.
     Exact,
 }
