@@ -1,7 +1,8 @@
 //! The agent is this program in the role of running a job. This module also
 //! starts it.
 //!
-//! On this kernel the agent gets its own mount namespace and process namespace.
+//! On this kernel the agent gets its own mount namespace and process namespace. A user other than
+//! root gets a user namespace as well, in which files can be encrypted behind FUSE.
 //! Its mounts are invisible to other processes and end with it. The programs
 //! that it has started end with it, too.
 
@@ -42,16 +43,18 @@ pub struct Ended {
 }
 
 /// Runs `program` with `arguments` as an agent on this kernel to its end, which
-/// comes soon after `stop` is set.
+/// comes soon after `stop` is set. `needs_root` says whether a user namespace does not do.
 ///
 /// # Errors
 /// [`FileSystemError::NotRoot`], [`FileSystemError::NoProgram`].
 pub fn run_here(
     program: &Path,
     arguments: &[OsString],
+    needs_root: bool,
     stop: &AtomicBool,
 ) -> Result<Ended, FileSystemError> {
-    if !rustix::process::geteuid().is_root() {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root && needs_root {
         return Err(FileSystemError::NotRoot);
     }
     let failed = |error: io::Error| match error.kind() {
@@ -66,6 +69,9 @@ pub fn run_here(
         },
     };
     let mut command = block::program::command("unshare");
+    if !is_root {
+        command.args(["--user", "--map-root-user"]);
+    }
     command.args(["--mount", "--propagation", "private"]);
     command.args(["--pid", "--kill-child", "--"]);
     command.arg(program).args(arguments);

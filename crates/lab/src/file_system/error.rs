@@ -179,6 +179,9 @@ impl FileSystemError {
                 "Choose a cipher in CBC or ECB mode with plain IVs, such as aes-cbc-plain.".into()
             }
             Self::OnlyInLab => "Use --system lab:dm-crypt or another lab: system.".into(),
+            Self::NoFileCipher { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
+                "Use a file system with the feature: for ext4, tune2fs -O encrypt.".into()
+            }
             Self::NoFileCipher { .. } => {
                 "Use a kernel with this cipher: fscrypt has Adiantum since Linux 5.0, and HCTR2 \
                  since 6.0, if they are configured."

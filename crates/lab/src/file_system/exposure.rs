@@ -258,7 +258,8 @@ impl Tree {
     fn holds_name(&self, path: &Path) -> bool {
         let path = path.to_string_lossy();
         let mut known = self.files.iter().flat_map(|(known, _)| known.split('/'));
-        known.any(|name| path.contains(name))
+        // A short name stands in others by chance.
+        known.any(|name| name.len() >= 8 && path.contains(name))
     }
 }
 

@@ -72,6 +72,8 @@ pub enum FileSystem {
     Btrfs,
     /// For flash behind a controller.
     F2fs,
+    /// A directory of the file system that is there, for users other than root. Nothing is made.
+    Directory,
 }
 
 impl FileSystem {
@@ -85,12 +87,14 @@ impl FileSystem {
             Self::Xfs => "xfs",
             Self::Btrfs => "btrfs",
             Self::F2fs => "f2fs",
+            Self::Directory => "directory",
         }
     }
 
-    /// The program that makes one.
+    /// The program that makes one. It is asked for nothing in a directory.
     pub const fn maker(self) -> &'static str {
         match self {
+            Self::Directory => "rm",
             Self::Ext2 => "mkfs.ext2",
             Self::Cramfs => "mkfs.cramfs",
             Self::Jffs2 => "mkfs.jffs2",
@@ -105,6 +109,7 @@ impl FileSystem {
     pub const fn package(self) -> &'static str {
         match self {
             Self::Ext2 | Self::Ext4 => "e2fsprogs",
+            Self::Directory => "coreutils",
             Self::Cramfs => "util-linux",
             Self::Jffs2 => "mtd-utils",
             Self::Xfs => "xfsprogs",
@@ -116,6 +121,7 @@ impl FileSystem {
     /// The smallest device that its program accepts, bytes.
     pub const fn smallest(self) -> u64 {
         match self {
+            Self::Directory => 0,
             Self::Ext2 | Self::Cramfs | Self::Jffs2 => 1 << 20,
             Self::Ext4 => 8 << 20,
             Self::Xfs => 300 << 20,

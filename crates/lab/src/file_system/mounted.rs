@@ -36,6 +36,15 @@ impl Mounted {
         })
     }
 
+    /// Shows `source` at `directory`, too.
+    pub(super) fn bind(source: &Path, directory: &Path) -> io::Result<Self> {
+        rustix::mount::mount_bind(source, directory)?;
+        Ok(Self {
+            directory: directory.to_owned(),
+            over: false,
+        })
+    }
+
     /// Unmounts it.
     pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
         self.over = true;

@@ -343,7 +343,10 @@ impl Operation {
         let wanted = self.on.is_empty() || self.on.contains(&file_system);
         // Flash keeps in a cache of its own what another has written below it.
         let under = self.op == Kind::Encrypt && file_system == FileSystem::Jffs2;
-        wanted && !under && !(file_system.is_read_only() && self.op.writes())
+        // Nobody makes or mounts what is there.
+        let made = matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Encrypt);
+        let there = made && file_system == FileSystem::Directory;
+        wanted && !under && !there && !(file_system.is_read_only() && self.op.writes())
     }
 
     /// Checks every value.

@@ -68,6 +68,9 @@ pub struct FileSystemPlan {
     /// The published figures that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub published: Option<Repeats>,
+    /// Whether this kernel's part is measured in a directory, as a user other than root.
+    #[serde(skip)]
+    pub in_directory: bool,
     /// The operations that are timed.
     #[serde(rename = "operation")]
     pub operations: Vec<Operation>,
@@ -253,6 +256,13 @@ impl FileSystemPlan {
         }
     }
 
+    /// Whether a program encrypts files on this kernel, for which a user needs a directory alone.
+    pub fn encrypts_files_here(&self) -> bool {
+        let here = self.systems.iter().filter_map(placed);
+        here.into_iter()
+            .any(|(encrypter, in_lab)| !in_lab && encrypter.is_program())
+    }
+
     fn is_cold(&self) -> bool {
         self.cache == Cache::Cold
     }
@@ -278,7 +288,11 @@ impl FileSystemPlan {
                 continue;
             }
             let mut jobs = Vec::new();
-            for &file_system in &self.file_systems {
+            let file_systems = match self.in_directory && !in_lab {
+                true => &[FileSystem::Directory][..],
+                false => &self.file_systems,
+            };
+            for &file_system in file_systems {
                 for size in self.sizes(file_system) {
                     let of_size = |operation: &&Operation| {
                         let own = operation.size.unwrap_or(self.size).as_u64();

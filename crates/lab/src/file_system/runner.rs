@@ -50,7 +50,9 @@ pub fn run(
     // Calibrated before anything is timed: that is work, too.
     Clock::get();
     let maker = maker_version(file_system)?;
-    provide_file_system(file_system.name())?;
+    if file_system != FileSystem::Directory {
+        provide_file_system(file_system.name())?;
+    }
     let scratch = Scratch::mount(&job.scratch, is_permanent(job))?;
     tell(Event::Begun {
         kernel: kernel(),
@@ -90,6 +92,7 @@ pub fn run(
         mounted: scratch.private().join("mounted"),
         below: scratch.private().join("below"),
         tick_rate: stack::tick_rate(),
+        drops_caches: stack::can_drop_caches(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
     make_directory(&context.mounted)?;
@@ -197,6 +200,8 @@ struct Context<'a> {
     /// The lab kernel's timer frequency, ticks per second.
     tick_rate: Option<f64>,
     kernel_name: CString,
+    /// Whether the kernel may be asked to forget files.
+    drops_caches: bool,
 }
 
 impl<'a> Context<'a> {
@@ -334,8 +339,12 @@ impl<'a> Context<'a> {
 /// The version that the program that makes a file system reports.
 fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
     let program = file_system.maker();
+    let version = match file_system {
+        FileSystem::Directory => "--version",
+        _ => "-V",
+    };
     let output = block::program::command(program)
-        .arg("-V")
+        .arg(version)
         .stdin(Stdio::null())
         .output()
         .map_err(|error| match error.kind() {

@@ -11,7 +11,7 @@ use super::{Observer, Session, SessionError, Way};
 use crate::clock::Clock;
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, base_job, system_name};
-use crate::file_system::{self, Backing, Event, FileSystemError, Job, OperationSample};
+use crate::file_system::{self, Backing, Event, FileSystem, FileSystemError, Job, OperationSample};
 use crate::plan::{Plan, Until};
 use crate::probe::{self, Pace};
 use crate::record::{Device, Exposure, Host, Tier, Trial};
@@ -399,6 +399,13 @@ impl<'a> Session<'a> {
                     .to_owned(),
             );
         }
+        if plan.in_directory {
+            warnings.push(
+                "measured as a user in a directory: only root can make the kernel forget names and \
+                 attributes of files, so these stay cached, and only their contents are cold"
+                    .to_owned(),
+            );
+        }
         let core = in_lab.then(|| Pace::watch(LAB_CORE)).flatten().map(Rc::new);
         let mut agents = Vec::new();
         let cells = |host: &Host| {
@@ -513,6 +520,7 @@ impl<'a> Session<'a> {
         let arguments = agent::arguments(&file, &told);
         let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
         let (in_lab, lab) = (job.in_lab, &jobs.surroundings.lab);
+        let needs_root = job.file_system != FileSystem::Directory;
         std::thread::scope(|scope| {
             // Any exit from this scope ends the agent.
             let _halt = Raise(Arc::clone(&agent.halt));
@@ -526,7 +534,7 @@ impl<'a> Session<'a> {
                         boot(&arguments, folder, &halt)
                     }
                     (true, Err(reason)) => Err(SessionError::Absent(vec![reason.clone()])),
-                    (false, _) => Ok(agent::run_here(program, &arguments, &halt)?),
+                    (false, _) => Ok(agent::run_here(program, &arguments, needs_root, &halt)?),
                 }
             });
             let begins = agent.begins(stop)?;
@@ -611,7 +619,11 @@ fn device(job: &Job, named: &Path) -> Device {
         },
     };
     Device {
-        engine: "loop".to_owned(),
+        engine: match job.file_system {
+            FileSystem::Directory => "directory",
+            _ => "loop",
+        }
+        .to_owned(),
         size: job.size,
         ..device
     }

@@ -26,6 +26,7 @@ pub(super) fn run(
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
     let (at, _held) = options.backing(&mut plan)?;
+    plan.in_directory = !rustix::process::geteuid().is_root() && plan.encrypts_files_here();
     let program = std::env::current_exe().map_err(|error| {
         Failure::new(
             1,

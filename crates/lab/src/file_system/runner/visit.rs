@@ -218,8 +218,7 @@ impl<'a> Visit<'a, '_> {
     fn mount_below(&mut self) -> Result<Mounted, FileSystemError> {
         self.attach()?;
         let context = self.context;
-        Mounted::new(&self.source(), &context.below, &context.kernel_name, false)
-            .map_err(|source| self.not_mounted(source))
+        self.mounted_at(&self.source(), &context.below)
     }
 
     /// The directory in which files are stored.
@@ -248,7 +247,7 @@ impl<'a> Visit<'a, '_> {
             if !self.context.permanent() && !stays {
                 self.detach()?;
             }
-            drop_caches(self.image)?;
+            self.drop_caches(operation)?;
             if operation.op == Kind::Mkfs {
                 // The program itself is not what is cold.
                 maker_version(job.file_system)?;
@@ -368,7 +367,11 @@ impl<'a> Visit<'a, '_> {
     fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
         self.unmount()?;
         self.attach()?;
+        self.image.clear()?;
         let device = self.device();
+        if self.context.job.file_system == FileSystem::Directory {
+            return self.make_directory();
+        }
         if !self.context.job.file_system.is_made_of_a_tree() {
             self.run_maker(operation, &device, self.flash())?;
             return self.make_directory();
@@ -454,7 +457,7 @@ impl<'a> Visit<'a, '_> {
             return Ok(());
         }
         match self.stays_open() && !self.is_first {
-            true => drop_caches(self.image)?,
+            true => self.drop_caches(operation)?,
             false => {
                 self.unmount()?;
                 self.forget()?;
@@ -511,6 +514,17 @@ impl<'a> Visit<'a, '_> {
         }
     }
 
+    /// Forgets everything that is cached, as far as that is allowed.
+    fn drop_caches(&self, operation: &Operation) -> Result<(), FileSystemError> {
+        if !self.context.drops_caches && self.opened.is_some() {
+            let synced = std::fs::File::open(self.root())
+                .and_then(|root| Ok(rustix::fs::syncfs(root)?))
+                .and_then(|()| stack::forget_files(self.root()));
+            synced.map_err(|error| self.failed(operation, error))?;
+        }
+        drop_caches(self.image)
+    }
+
     /// Whether what is open stays open between operations: a program would derive its key again,
     /// which takes longer than all that is timed.
     fn stays_open(&self) -> bool {
@@ -563,17 +577,22 @@ impl<'a> Visit<'a, '_> {
     /// Mounts the file system, and opens the encrypted directory on it if there is one.
     fn mounted_from(&self, device: &Path) -> Result<(Mounted, Option<Opened>), FileSystemError> {
         let context = self.context;
-        let read_only = context.job.file_system.is_read_only();
-        let mount = |at| {
-            Mounted::new(device, at, &context.kernel_name, read_only)
-                .map_err(|source| self.not_mounted(source))
-        };
         let Some(directory) = &self.directory else {
-            return Ok((mount(&context.mounted)?, None));
+            return Ok((self.mounted_at(device, &context.mounted)?, None));
         };
-        let mounted = mount(&context.below)?;
+        let mounted = self.mounted_at(device, &context.below)?;
         let opened = directory.open(&context.below.join(STORED), &context.mounted)?;
         Ok((mounted, Some(opened)))
+    }
+
+    /// Mounts the file system at `at`, or shows the user's own there.
+    fn mounted_at(&self, device: &Path, at: &Path) -> Result<Mounted, FileSystemError> {
+        let (kernel_name, file_system) = (&self.context.kernel_name, self.context.job.file_system);
+        let mounted = match file_system {
+            FileSystem::Directory => Mounted::bind(device, at),
+            _ => Mounted::new(device, at, kernel_name, file_system.is_read_only()),
+        };
+        mounted.map_err(|source| self.not_mounted(source))
     }
 
     /// Makes the encrypted directory on a file system that has just been made.
@@ -667,6 +686,8 @@ fn maker(job: &Job, subject: &Subject, tree: &Path, device: &Path) -> Command {
         FileSystem::Xfs => command.args(["-q", "-f", "-K"]),
         FileSystem::Btrfs => command.args(["-q", "-f", "-K"]),
         FileSystem::F2fs => command.args(["-q", "-f", "-t", "0"]),
+        // Nothing is made in a directory.
+        FileSystem::Directory => &mut command,
         FileSystem::Cramfs => command.arg(tree),
         FileSystem::Jffs2 => {
             command.args(["--little-endian", "--squash"]);
