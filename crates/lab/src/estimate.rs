@@ -5,6 +5,7 @@
 //! rest is scaled to the other processor. The bytes that the operation moved are encrypted and
 //! moved at the other machine's rates.
 
+use crate::file_system::Kernel;
 use crate::plan::{PlanError, syntax};
 use crate::record::{Run, Tier, Trial};
 use crate::stats;
@@ -391,7 +392,7 @@ impl<'a> Recorded<'a> {
                 trial.cold,
             )
         };
-        let lab = |trial: &Trial| trial.system.starts_with("lab:");
+        let lab = |trial: &Trial| Kernel::of(&trial.system).0;
         key(self.trial) == key(plain.trial) && lab(self.trial) == lab(plain.trial)
     }
 

@@ -8,6 +8,7 @@ use crate::document::{Block, Cell, Column, Figure, MARKDOWN, PAGE, Row, Rows, TE
 use crate::exposure;
 use crate::figure;
 use crate::group;
+use lab::file_system::Kernel;
 use lab::record::{Run, Tier, Trial, Verdict};
 
 /// Whether a run measured operations on file systems and nothing else.
@@ -32,10 +33,10 @@ struct OnDevice<'a> {
 /// Real kernels first, then the lab's; file systems in the order of the run.
 fn tables(run: &Run) -> Vec<OnDevice<'_>> {
     let title = |trial: &Trial| {
-        let lab = if trial.system.starts_with("lab:") {
-            " in the lab kernel"
-        } else {
-            ""
+        let lab = match Kernel::of(&trial.system).0 {
+            Kernel::Here => "",
+            Kernel::Lab => " in the lab kernel",
+            Kernel::Lab6 => " in the lab kernel 6.1",
         };
         let cold = if trial.cold { "cold" } else { "warm" };
         let jobs = match trial.threads {
@@ -118,7 +119,7 @@ fn system(trial: &Trial) -> String {
 
 /// The system's name without the kernel that it is in, which the title says.
 fn kernel_free(trial: &Trial) -> &str {
-    trial.system.strip_prefix("lab:").unwrap_or(&trial.system)
+    Kernel::of(&trial.system).1
 }
 
 /// dm-crypt's options, behind a comma.

@@ -2,6 +2,7 @@
 //! first, then every encrypted system with a label that tells it from the rest.
 
 use crate::figure;
+use lab::file_system::Kernel;
 use lab::record::{Life, Load, Overhead, Place, Run, Setup, Tier, Trial, TrimPolicy};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +33,7 @@ pub(crate) fn is_again(trial: &Trial) -> bool {
 
 /// True for the systems that encrypt nothing, here and in the lab kernel.
 pub(crate) fn is_unencrypted(system: &str) -> bool {
-    matches!(system, "none" | "lab:none")
+    Kernel::of(system).1 == "none"
 }
 
 /// True for the system that others are compared with.
@@ -290,6 +291,7 @@ pub(crate) fn name(cipher: Option<&str>, key_bits: Option<u32>, system: &str) ->
         (Some(cipher), system) => format!("{}, {system}", figure::cipher(cipher, key_bits)),
         (None, "none") => "plain".to_owned(),
         (None, "lab:none") => "plain, lab kernel".to_owned(),
+        (None, "lab-6.1:none") => "plain, lab kernel 6.1".to_owned(),
         (None, system) => system.to_owned(),
     }
 }

@@ -142,13 +142,13 @@ pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
     match serde_json::from_str::<Job>(&text) {
         Err(error) => tell(Event::failed(&error.into())),
         Ok(wanted) => {
-            if !wanted.in_lab {
+            if !wanted.kernel.is_lab() {
                 watch_input(&stop);
             }
             if let Err(error) = run(&wanted, &stop, &mut tell) {
                 tell(Event::failed(&error));
             }
-            if !wanted.in_lab && stop.load(Ordering::Relaxed) {
+            if !wanted.kernel.is_lab() && stop.load(Ordering::Relaxed) {
                 for file in [job, told] {
                     let _ = fs::remove_file(file);
                 }

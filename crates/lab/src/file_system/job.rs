@@ -13,8 +13,8 @@ pub struct Job {
     pub id: String,
     /// This program, to be started again for what needs a process of its own.
     pub program: PathBuf,
-    /// Whether the kernel ends with the job, and with it what cannot be taken down.
-    pub in_lab: bool,
+    /// The kernel that runs it.
+    pub kernel: Kernel,
     /// The file system that is made on every system.
     pub file_system: FileSystem,
     /// Bytes of the device; a multiple of 4096, and of `erase_bytes` for MTD.
@@ -37,6 +37,46 @@ pub struct Job {
     pub seed: u64,
     /// An empty directory, on which the agent mounts a file system in memory.
     pub scratch: PathBuf,
+}
+
+/// A kernel that runs jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kernel {
+    /// That of this machine.
+    Here,
+    /// The lab kernel 5.10.
+    Lab,
+    /// The lab kernel 6.1.
+    Lab6,
+}
+
+impl Kernel {
+    /// All of them, in the order in which they are measured.
+    pub const ALL: [Self; 3] = [Self::Here, Self::Lab, Self::Lab6];
+
+    /// The prefix of the names of its systems.
+    pub const fn prefix(self) -> &'static str {
+        match self {
+            Self::Here => "",
+            Self::Lab => "lab:",
+            Self::Lab6 => "lab-6.1:",
+        }
+    }
+
+    /// The kernel and the name without the prefix of a system.
+    pub fn of(system: &str) -> (Self, &str) {
+        let lab = |kernel: Self| Some((kernel, system.strip_prefix(kernel.prefix())?));
+        let labs = [Self::Lab, Self::Lab6];
+        labs.into_iter()
+            .find_map(lab)
+            .unwrap_or((Self::Here, system))
+    }
+
+    /// Whether the kernel ends with the job, and with it what cannot be taken down.
+    pub const fn is_lab(self) -> bool {
+        !matches!(self, Self::Here)
+    }
 }
 
 /// The storage that holds the bytes of a job.

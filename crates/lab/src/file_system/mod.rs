@@ -47,7 +47,7 @@ mod usage;
 pub use error::FileSystemError;
 #[cfg(target_os = "linux")]
 pub use event::{Event, OperationSample};
-pub use job::{Backing, DmOption, Encrypter, FileCipher, Job, Subject};
+pub use job::{Backing, DmOption, Encrypter, FileCipher, Job, Kernel, Subject};
 pub use operation::{Files, Operation, OperationError};
 #[cfg(target_os = "linux")]
 pub use runner::run;

@@ -1,7 +1,7 @@
 //! [`FileSystemPlan`]: an experiment on file systems as data, one TOML file
 //! each, with `tier = "fs"`.
 
-use super::{Backing, DmOption, Encrypter, FileSystem, Job, Operation, Subject};
+use super::{Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, Subject};
 use crate::plan::{Plan, PlanError, Until, syntax};
 use crate::published::repeats::Repeats;
 use crate::record::Tier;
@@ -12,9 +12,6 @@ use std::path::Path;
 
 /// Rounds of a plan, at most.
 const MOST_ROUNDS: u32 = 1000;
-
-/// The prefix of the systems of the lab kernel.
-const LAB: &str = "lab:";
 
 /// File systems × systems × ciphers × operations, repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -125,8 +122,8 @@ fn is_plain(options: &[Vec<DmOption>]) -> bool {
 /// Jobs that run in one kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Leg {
-    /// Whether that is the lab kernel.
-    pub in_lab: bool,
+    /// The kernel.
+    pub kernel: Kernel,
     /// One for each file system and size of device.
     pub jobs: Vec<Job>,
 }
@@ -260,7 +257,7 @@ impl FileSystemPlan {
     pub fn encrypts_files_here(&self) -> bool {
         let here = self.systems.iter().filter_map(placed);
         here.into_iter()
-            .any(|(encrypter, in_lab)| !in_lab && encrypter.is_program())
+            .any(|(encrypter, kernel)| kernel == Kernel::Here && encrypter.is_program())
     }
 
     fn is_cold(&self) -> bool {
@@ -275,20 +272,20 @@ impl FileSystemPlan {
         self.ciphers.iter().map(parse).collect()
     }
 
-    /// The jobs of this plan: on this kernel first, then in the lab kernel. `at` is the place of
+    /// The jobs of this plan: on this kernel first, then in the lab kernels. `at` is the place of
     /// its files, `base` the settings that all jobs share.
     ///
     /// # Errors
     /// [`PlanError::Encryption`].
     pub fn legs(&self, at: &Backing, base: &Job) -> Result<Vec<Leg>, PlanError> {
         let mut legs = Vec::new();
-        for in_lab in [false, true] {
-            let subjects = self.subjects(in_lab)?;
+        for kernel in Kernel::ALL {
+            let subjects = self.subjects(kernel)?;
             if subjects.is_empty() {
                 continue;
             }
             let mut jobs = Vec::new();
-            let file_systems = match self.in_directory && !in_lab {
+            let file_systems = match self.in_directory && !kernel.is_lab() {
                 true => &[FileSystem::Directory][..],
                 false => &self.file_systems,
             };
@@ -304,13 +301,13 @@ impl FileSystemPlan {
                     };
                     jobs.push(Job {
                         id: format!("{}-{}", base.id, jobs.len() + 100 * legs.len()),
-                        in_lab,
+                        kernel,
                         file_system,
                         size: size.next_multiple_of(step),
                         // The lab kernel's own disks are neither faster nor steadier than its
                         // memory.
                         backing: match self.backing {
-                            BackingKind::File if !in_lab => at.clone(),
+                            BackingKind::File if !kernel.is_lab() => at.clone(),
                             _ => Backing::Ram,
                         },
                         erase_bytes: self.erase_size.as_u64() as u32,
@@ -324,7 +321,7 @@ impl FileSystemPlan {
                 }
             }
             jobs.retain(|job| !job.operations.is_empty());
-            legs.push(Leg { in_lab, jobs });
+            legs.push(Leg { kernel, jobs });
         }
         Ok(legs)
     }
@@ -342,11 +339,11 @@ impl FileSystemPlan {
     }
 
     /// The plain system and the requested ones, of one kernel; empty if that kernel takes no part.
-    fn subjects(&self, in_lab: bool) -> Result<Vec<Subject>, PlanError> {
+    fn subjects(&self, kernel: Kernel) -> Result<Vec<Subject>, PlanError> {
         let mut subjects = Vec::new();
         let mut takes_part = false;
         for system in &self.systems {
-            let Some((encrypter, _)) = placed(system).filter(|(_, lab)| *lab == in_lab) else {
+            let Some((encrypter, _)) = placed(system).filter(|(_, at)| *at == kernel) else {
                 continue;
             };
             takes_part = true;
@@ -387,25 +384,21 @@ impl FileSystemPlan {
     }
 }
 
-/// The encrypting layer of a system of this tier, and whether it is in the lab kernel.
-fn placed(system: &System) -> Option<(Encrypter, bool)> {
-    let word = system.as_str();
-    let (name, in_lab) = match word.strip_prefix(LAB) {
-        Some(name) => (name, true),
-        None => (word, false),
-    };
+/// The encrypting layer of a system of this tier, and its kernel.
+fn placed(system: &System) -> Option<(Encrypter, Kernel)> {
+    let (kernel, name) = Kernel::of(system.as_str());
     let encrypter = Encrypter::ALL.into_iter().find(|e| e.name() == name)?;
-    Some((encrypter, in_lab))
+    Some((encrypter, kernel))
 }
 
-/// Whether a system of this tier is in the lab kernel.
+/// Whether a system of this tier is in a lab kernel.
 pub fn is_in_lab(system: &System) -> bool {
-    system.as_str().starts_with(LAB)
+    Kernel::of(system.as_str()).0.is_lab()
 }
 
 /// The contract's word for what `encrypter` makes a system.
-pub fn system_name(encrypter: Encrypter, in_lab: bool) -> String {
-    format!("{}{}", if in_lab { LAB } else { "" }, encrypter.name())
+pub fn system_name(encrypter: Encrypter, kernel: Kernel) -> String {
+    format!("{}{}", kernel.prefix(), encrypter.name())
 }
 
 /// The settings that all jobs of a run share. The plan determines the others.
@@ -413,7 +406,7 @@ pub fn base_job(id: &str, program: &Path, scratch: &Path, seed: u64) -> Job {
     Job {
         id: id.to_owned(),
         program: program.to_owned(),
-        in_lab: false,
+        kernel: Kernel::Here,
         file_system: FileSystem::Ext2,
         size: 0,
         backing: Backing::Ram,

@@ -355,7 +355,7 @@ impl Engine {
         make_directory(&directory)?;
         let client = EngineClient::start(
             &job.program,
-            !job.in_lab,
+            !job.kernel.is_lab(),
             backing,
             &directory,
             subject.cipher.as_deref().unwrap_or_default(),
@@ -415,7 +415,7 @@ fn cryptoloop_cipher(notation: &str) -> Option<&str> {
 /// Why it cannot be measured here.
 pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemError> {
     if job.file_system == FileSystem::Jffs2 {
-        if !job.in_lab {
+        if !job.kernel.is_lab() {
             return Err(FileSystemError::OnlyInLab);
         }
         BLOCK2MTD.provide()?;

@@ -11,7 +11,9 @@ use super::{Observer, Session, SessionError, Way};
 use crate::clock::Clock;
 use crate::file_system::agent::{self, Ended, Told};
 use crate::file_system::plan::{FileSystemPlan, base_job, system_name};
-use crate::file_system::{self, Backing, Event, FileSystem, FileSystemError, Job, OperationSample};
+use crate::file_system::{
+    self, Backing, Event, FileSystem, FileSystemError, Job, Kernel, OperationSample,
+};
 use crate::plan::{Plan, Until};
 use crate::probe::{self, Pace};
 use crate::record::{Device, Exposure, Host, Tier, Trial};
@@ -39,10 +41,10 @@ const LAB_CORE: u32 = 1;
 /// How soon what an agent tells is heard.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Runs this program with arguments as an agent in the lab kernel, with write access to a
+/// Runs this program with arguments as an agent in a lab kernel, with write access to a
 /// directory. The agent runs to its end, or until it is stopped.
 pub type Boot<'a> =
-    dyn Fn(&[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
+    dyn Fn(Kernel, &[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
 
 /// The inputs that a run needs in addition to its plan.
 pub struct Surroundings<'a> {
@@ -52,8 +54,18 @@ pub struct Surroundings<'a> {
     pub at: Backing,
     /// The path that the user gave for that storage.
     pub named: &'a Path,
-    /// The function that runs an agent in the lab kernel, or the reason why there is none.
-    pub lab: Result<&'a Boot<'a>, String>,
+    /// The function that runs an agent in a lab kernel.
+    pub boot: &'a Boot<'a>,
+    /// The lab kernels that are not there, each with the reason.
+    pub absent: Vec<(Kernel, String)>,
+}
+
+/// A lab kernel, for people.
+const fn lab_name(kernel: Kernel) -> &'static str {
+    match kernel {
+        Kernel::Lab6 => "lab kernel 6.1",
+        _ => "lab kernel",
+    }
 }
 
 /// The jobs of a plan, an agent each.
@@ -237,7 +249,7 @@ impl Agent {
             let options: Vec<&str> = subject.options.iter().map(|option| option.name()).collect();
             let identity = Trial {
                 tier: Tier::Fs,
-                system: system_name(subject.encrypter, job.in_lab),
+                system: system_name(subject.encrypter, job.kernel),
                 backend: (!options.is_empty()).then(|| options.join(" ")),
                 cipher: subject.cipher.clone(),
                 key_bits: subject.cipher.as_ref().map(|_| subject.key_bits),
@@ -245,11 +257,7 @@ impl Agent {
                 device: device.clone(),
                 ..Trial::default()
             };
-            let label = format!(
-                "{}{}",
-                if job.in_lab { "lab:" } else { "" },
-                subject.label()
-            );
+            let label = format!("{}{}", job.kernel.prefix(), subject.label());
             let agent = Rc::clone(self);
             Cell {
                 place,
@@ -263,7 +271,7 @@ impl Agent {
     fn died(&self, ended: &Ended) -> SessionError {
         let said = String::from_utf8_lossy(&ended.said).into_owned();
         let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-        let who = match self.job.in_lab {
+        let who = match self.job.kernel.is_lab() {
             true => "the agent in the lab kernel",
             false => "the agent",
         };
@@ -381,17 +389,18 @@ impl<'a> Session<'a> {
         );
         let mut legs = plan.legs(&surroundings.at, &base)?;
         let mut warnings = Vec::new();
-        if let Err(reason) = &surroundings.lab
-            && legs.iter().any(|leg| leg.in_lab)
-        {
-            legs.retain(|leg| !leg.in_lab);
-            let absent = format!("the lab kernel ({reason})");
+        for (kernel, reason) in &surroundings.absent {
+            if !legs.iter().any(|leg| leg.kernel == *kernel) {
+                continue;
+            }
+            legs.retain(|leg| leg.kernel != *kernel);
+            let absent = format!("the {} ({reason})", lab_name(*kernel));
             if legs.is_empty() {
                 return Err(SessionError::Absent(vec![absent]));
             }
             warnings.push(format!("absent: {absent}"));
         }
-        let in_lab = legs.iter().any(|leg| leg.in_lab);
+        let in_lab = legs.iter().any(|leg| leg.kernel.is_lab());
         if in_lab {
             warnings.push(
                 "the lab kernel has ciphers in plain C and storage in memory: its figures compare \
@@ -413,8 +422,8 @@ impl<'a> Session<'a> {
             for (place, job) in legs.into_iter().flat_map(|leg| leg.jobs).enumerate() {
                 let device = device(&job, surroundings.named);
                 let agent = Rc::new(Agent {
-                    core: core.clone().filter(|_| job.in_lab),
-                    cores: if job.in_lab { 1 } else { host.cores },
+                    core: core.clone().filter(|_| job.kernel.is_lab()),
+                    cores: if job.kernel.is_lab() { 1 } else { host.cores },
                     halt: Arc::default(),
                     gone: Arc::default(),
                     heard: RefCell::default(),
@@ -519,7 +528,7 @@ impl<'a> Session<'a> {
         agent.heard.borrow_mut().told = Some(Told::create(&told)?);
         let arguments = agent::arguments(&file, &told);
         let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
-        let (in_lab, lab) = (job.in_lab, &jobs.surroundings.lab);
+        let (kernel, boot) = (job.kernel, jobs.surroundings.boot);
         let needs_root = job.file_system != FileSystem::Directory;
         std::thread::scope(|scope| {
             // Any exit from this scope ends the agent.
@@ -527,14 +536,13 @@ impl<'a> Session<'a> {
             let (halt, gone) = (Arc::clone(&agent.halt), Arc::clone(&agent.gone));
             let running = scope.spawn(move || {
                 let _gone = Raise(gone);
-                match (in_lab, lab) {
-                    (true, Ok(boot)) => {
+                match kernel.is_lab() {
+                    true => {
                         // The lab kernel stays on the core on which it was started.
                         probe::pin_to_core(LAB_CORE);
-                        boot(&arguments, folder, &halt)
+                        boot(kernel, &arguments, folder, &halt)
                     }
-                    (true, Err(reason)) => Err(SessionError::Absent(vec![reason.clone()])),
-                    (false, _) => Ok(agent::run_here(program, &arguments, needs_root, &halt)?),
+                    false => Ok(agent::run_here(program, &arguments, needs_root, &halt)?),
                 }
             });
             let begins = agent.begins(stop)?;
@@ -577,8 +585,8 @@ impl<'a> Session<'a> {
         let versions = &mut self.run.host.versions;
         if !heard.kernel.is_empty() {
             versions.insert(job.file_system.maker().to_owned(), heard.maker.clone());
-            if job.in_lab {
-                versions.insert("lab kernel".to_owned(), heard.kernel.clone());
+            if job.kernel.is_lab() {
+                versions.insert(lab_name(job.kernel).to_owned(), heard.kernel.clone());
             }
         }
         self.run
@@ -586,7 +594,7 @@ impl<'a> Session<'a> {
             .extend(heard.exposures.iter().map(|(&subject, seen)| {
                 let subject = &job.subjects[subject];
                 Exposure {
-                    system: system_name(subject.encrypter, job.in_lab),
+                    system: system_name(subject.encrypter, job.kernel),
                     cipher: subject.cipher.clone(),
                     fs: job.file_system.name().to_owned(),
                     ..seen.clone()
@@ -594,7 +602,7 @@ impl<'a> Session<'a> {
             }));
         for (&subject, reason) in &heard.absent {
             let subject = &job.subjects[subject.min(job.subjects.len() - 1)];
-            let name = system_name(subject.encrypter, job.in_lab);
+            let name = system_name(subject.encrypter, job.kernel);
             let absent = format!("absent: {name} ({reason})");
             if !self.run.warnings.contains(&absent) {
                 self.run.warnings.push(absent);

@@ -6,11 +6,11 @@ use crate::cli::volume::disk::check_settled;
 use block::hold::{self, Hold};
 use block::signature;
 use bytesize::ByteSize;
-use lab::file_system::Backing;
 use lab::file_system::agent::Ended;
 use lab::file_system::plan::FileSystemPlan;
+use lab::file_system::{Backing, Kernel};
 use lab::kernel::{KernelError, Lab, Version};
-use lab::session::file_system::{Boot, Surroundings};
+use lab::session::file_system::Surroundings;
 use lab::session::{Session, SessionError};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -36,20 +36,26 @@ pub(super) fn run(
     })?;
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, 0);
-    let kernel = Lab::find(Version::V5_10);
-    let boot = |arguments: &[OsString], writable: &Path, stop: &AtomicBool| match &kernel {
-        Ok(kernel) => in_lab(kernel, &program, arguments, writable, stop),
-        Err(error) => Err(unusable_kernel(error)),
+    let labs = [(Kernel::Lab, Version::V5_10), (Kernel::Lab6, Version::V6_1)]
+        .map(|(kernel, version)| (kernel, Lab::find(version)));
+    let boot = |kernel: Kernel, arguments: &[OsString], writable: &Path, stop: &AtomicBool| {
+        let lab = labs.iter().find(|(known, _)| *known == kernel);
+        match lab.map(|(_, lab)| lab) {
+            Some(Ok(lab)) => in_lab(lab, &program, arguments, writable, stop),
+            Some(Err(error)) => Err(unusable_kernel(error)),
+            None => unreachable!("an agent of this kernel is not booted"),
+        }
     };
-    let lab: Result<&Boot<'_>, String> = match &kernel {
-        Ok(_) => Ok(&boot),
-        Err(error) => Err(format!("{error}. {}", error.remedy())),
-    };
+    let absent = labs.iter().filter_map(|(kernel, lab)| {
+        let error = lab.as_ref().err()?;
+        Some((*kernel, format!("{error}. {}", error.remedy())))
+    });
     let surroundings = Surroundings {
         program: &program,
         at,
         named: &options.at,
-        lab,
+        boot: &boot,
+        absent: absent.collect(),
     };
     let same = plan.plan();
     let session = Session::of_file_systems(&plan, &same, surroundings, seed, run_id())?;
