@@ -5,10 +5,12 @@
 //! its 95 % interval.
 
 mod detail;
+mod energy;
 mod setup;
 mod trial;
 
 pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
+pub use energy::{Energy, EnergyCost, EnergyVerdict};
 pub use setup::{Lived, Load, Place, Setup};
 pub use trial::{
     Bottleneck, Device, Latency, LatencySplit, Measure, Overhead, Paper, Published, Tier,
