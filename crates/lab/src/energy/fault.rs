@@ -1,7 +1,7 @@
 //! [`Fault`]: why there is no figure.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why a sensor gives no figure.
@@ -105,7 +105,9 @@ impl Fault {
     /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Denied { path } => format!("As root, run chmod a+r {}", path.display()),
+            Self::Denied { path } => {
+                format!("As root, run `chmod a+r {}`.", all_like(path).display())
+            }
             Self::Gone { .. } | Self::Unreadable { .. } | Self::NotANumber { .. } => {
                 "Load the sensor's driver again, or use another sensor.".to_owned()
             }
@@ -125,5 +127,13 @@ impl Fault {
                 "Use another sensor, because this one cannot be trusted.".to_owned()
             }
         }
+    }
+}
+
+/// All counters of powercap if `path` is one of them, since a sum needs more than one.
+fn all_like(path: &Path) -> PathBuf {
+    match (path.file_name(), path.parent().and_then(Path::parent)) {
+        (Some(file), Some(zones)) if file == "energy_uj" => zones.join("intel-rapl:*").join(file),
+        _ => path.to_owned(),
     }
 }

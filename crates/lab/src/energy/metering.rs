@@ -1,6 +1,6 @@
 //! [`Metering`]: a meter with the power of the machine at rest.
 
-use super::{Fault, Mark, Meter, REFRESHES_AT_REST, Sensor};
+use super::{Fault, Mark, Meter, REFRESHES_AT_REST};
 use crate::record::Interval;
 use crate::stats;
 use std::collections::BTreeMap;
@@ -39,21 +39,12 @@ pub struct Metering {
 }
 
 impl Metering {
-    /// Reads `sensor` from now on, and measures the power of the machine at rest: three seconds,
-    /// or longer for a sensor that is slow. If `fine`, stretches need no marks.
+    /// Measures the power of the machine at rest: for three seconds, or longer with a sensor that
+    /// is slow. `rest` lets time pass.
     ///
     /// # Errors
     /// Why the sensor gives no figure.
-    pub fn begin(sensor: Sensor, fine: bool) -> Result<Self, Fault> {
-        let meter = Meter::start(sensor, fine);
-        Self::of(meter, std::thread::sleep)
-    }
-
-    /// The same with a meter that reads by its own clock; `rest` lets time pass.
-    ///
-    /// # Errors
-    /// Why the sensor gives no figure.
-    pub fn of(meter: Meter, rest: impl Fn(Duration)) -> Result<Self, Fault> {
+    pub fn begin(meter: Meter, rest: impl Fn(Duration)) -> Result<Self, Fault> {
         let needed = meter.refresh() * REFRESHES_AT_REST;
         let (stretches, seconds) = match needed > STRETCH {
             true => (FEWEST_STRETCHES, needed),

@@ -18,7 +18,7 @@ mod sensor;
 mod sysfs;
 mod tally;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use fault::Fault;
 pub use meter::{Mark, Meter, Time};

@@ -17,7 +17,7 @@ const RANGE: u64 = 262_143_328_850;
 const STEP: f64 = 1.0 / 16384.0;
 
 /// A machine whose files a test writes, and its clock.
-struct Machine {
+pub(crate) struct Machine {
     root: TempDir,
     now: Arc<Mutex<f64>>,
     /// Joules that each counter has counted, by its file.
@@ -27,7 +27,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             // Thousands of small files are written.
             root: TempDir::new_in("/dev/shm")
@@ -63,7 +63,7 @@ impl Machine {
     }
 
     /// A processor with one package, and its parts.
-    fn laptop() -> Self {
+    pub(crate) fn laptop() -> Self {
         let mut machine = Self::new();
         machine.zone("intel-rapl:0", "package-0", RANGE, 1000.0);
         machine.zone("intel-rapl:0:0", "core", RANGE, 600.0);
@@ -75,7 +75,7 @@ impl Machine {
 
     /// Lets `seconds` pass in which the counters take `watts`, in the order in which they were
     /// added. The others take nothing.
-    fn passes(&mut self, seconds: f64, watts: &[f64]) {
+    pub(crate) fn passes(&mut self, seconds: f64, watts: &[f64]) {
         *self.now.lock().unwrap() += seconds;
         for (number, (file, joules, range)) in self.counters.iter_mut().enumerate() {
             *joules += watts.get(number).unwrap_or(&0.0) * seconds;
@@ -96,7 +96,7 @@ impl Machine {
     }
 
     /// A meter that reads a sensor by this machine's clock.
-    fn meter(&self, name: &str) -> Meter {
+    pub(crate) fn meter(&self, name: &str) -> Meter {
         let now = Arc::clone(&self.now);
         Meter::unwatched(self.sensor(name), Arc::new(move || *now.lock().unwrap()))
     }

@@ -48,7 +48,7 @@ fn run(seed: u64, noise: Noise, encrypted: f64) -> [Energy; 2] {
         let watts = IDLE + noise.at_rest * normal(dice);
         machine.passes(time.as_secs_f64(), &[watts]);
     };
-    let metering = Metering::of(meter, rest).unwrap();
+    let metering = Metering::begin(meter, rest).unwrap();
     let mut cells: [Samples; 3] = std::array::from_fn(|_| [].into_iter().collect());
     for round in 0..10 {
         let mut order = [(0, PLAIN), (1, encrypted), (2, PLAIN)];
@@ -180,7 +180,7 @@ fn preparation_is_not_a_visit() {
     let rest = |time: std::time::Duration| {
         state.borrow_mut().passes(time.as_secs_f64(), &[IDLE]);
     };
-    let metering = Metering::of(meter, rest).unwrap();
+    let metering = Metering::begin(meter, rest).unwrap();
     for _ in 0..2 {
         let from = metering.mark();
         state.borrow_mut().passes(1.0, &[IDLE + PLAIN]);

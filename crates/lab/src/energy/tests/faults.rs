@@ -171,7 +171,7 @@ fn a_file_of_root_says_what_opens_it() {
     assert!(matches!(fault, Fault::Denied { .. }));
     assert_eq!(
         fault.remedy(),
-        "As root, run chmod a+r /sys/class/powercap/intel-rapl:0/energy_uj"
+        "As root, run `chmod a+r /sys/class/powercap/intel-rapl:*/energy_uj`."
     );
 }
 
