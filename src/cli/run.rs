@@ -138,6 +138,9 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    if options.plan != PLAN {
+        energy::check(options)?;
+    }
     if let Some(number) = &options.shard {
         return shard::run(options, number, store);
     }

@@ -229,7 +229,7 @@ fn of_battery(battery: &Battery, drains: &[Drain]) -> String {
         battery.average_watts,
         "cipher",
         "seconds a day",
-        "Wh a day",
+        "mWh a day",
         "hours lost",
         "between"
     );
@@ -237,10 +237,10 @@ fn of_battery(battery: &Battery, drains: &[Drain]) -> String {
         let lost = &drain.hours_lost;
         let _ = writeln!(
             text,
-            "{:<40}{:>14.1}{:>12.3}{:>12.2}{:>16}{}",
+            "{:<40}{:>14.1}{:>12.2}{:>12.2}{:>16}{}",
             format!("{} {}", drain.cipher, drain.key_bits),
             drain.seconds_a_day.expected,
-            drain.watt_hours_a_day.expected,
+            drain.watt_hours_a_day.expected * 1e3,
             lost.expected,
             format!("{:.2}–{:.2}", lost.low, lost.high),
             match drain.seconds_a_day.expected > DAY {

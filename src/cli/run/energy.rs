@@ -9,6 +9,17 @@ use std::time::{Duration, Instant};
 /// How soon a signal ends the measurement of the power at rest.
 const TICK: Duration = Duration::from_millis(50);
 
+/// Refuses a sensor that was named and cannot be read, before anything else takes time.
+///
+/// # Errors
+/// Why it cannot be read.
+pub(super) fn check(options: &RunOptions) -> Result<(), Failure> {
+    match &options.energy {
+        Some(choice) => Ok(choice.of(&sensors(Path::new(SYSFS))).map(drop)?),
+        None => Ok(()),
+    }
+}
+
 /// Reads the chosen sensor from now on, and measures the machine's power at rest. `None` if there
 /// is no sensor. If `fine`, another process times the visits.
 ///
