@@ -1,5 +1,7 @@
 //! `cryptmark doctor`: what this machine can measure, and what is missing.
 
+mod energy;
+
 use super::{Failure, print};
 use cipher::{Algorithm, CipherError, CipherSpec, Key, SectorLayout};
 use clap::Args;
@@ -37,6 +39,9 @@ pub fn run(options: &DoctorOptions) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     secrets(&mut text)?;
     capabilities(&mut text);
+    if cfg!(target_os = "linux") {
+        sensors(&mut text);
+    }
     systems(&mut text);
     print(&text)
 }
@@ -199,6 +204,15 @@ fn capabilities(text: &mut String) {
                 "{label:<10}{name}: absent, needed for {purpose}; {remedy}"
             ),
         };
+    }
+}
+
+/// The sensors of the machine's energy.
+fn sensors(text: &mut String) {
+    let hypervisor = probe::host().hypervisor;
+    for (index, line) in energy::lines(hypervisor.as_deref()).iter().enumerate() {
+        let label = if index == 0 { "energy" } else { "" };
+        let _ = writeln!(text, "{label:<10}{line}");
     }
 }
 

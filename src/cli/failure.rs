@@ -3,6 +3,7 @@
 use super::CliRemedy;
 use block::BlockError;
 use block::transfer::TransferError;
+use lab::energy::Fault;
 use lab::estimate::EstimateError;
 use lab::file_system::FileSystemError;
 use lab::import::ImportError;
@@ -125,6 +126,16 @@ impl From<PlanError> for Failure {
 impl From<ShardError> for Failure {
     fn from(error: ShardError) -> Self {
         Self::of(2, &error, error.cli_remedy())
+    }
+}
+
+impl From<Fault> for Failure {
+    fn from(fault: Fault) -> Self {
+        let code = match fault {
+            Fault::Absent { .. } => 2,
+            _ => 1,
+        };
+        Self::of(code, &fault, fault.remedy())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod destination;
 mod dry;
+mod energy;
 mod file_systems;
 mod kdf;
 mod shard;
@@ -16,6 +17,7 @@ use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use dry::describe;
+use lab::energy::Choice;
 use lab::plan::{Plan, Sizes, Until};
 use lab::record::Tier;
 use lab::session::unlock::PLAN;
@@ -87,6 +89,9 @@ pub struct RunOptions {
     /// How many jobs do each file system operation at the same time
     #[arg(long, value_name = "N")]
     jobs: Option<u32>,
+    /// Energy sensor to read, by its name in `cryptmark doctor`, or none [default: the processor's, if it can be read]
+    #[arg(long, value_name = "SENSOR")]
+    energy: Option<Choice>,
     /// Seed of offsets and data; the same seed visits the same blocks
     #[arg(long)]
     seed: Option<u64>,
@@ -133,6 +138,9 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    if options.plan != PLAN {
+        energy::check(options)?;
+    }
     if let Some(number) = &options.shard {
         return shard::run(options, number, store);
     }
@@ -192,6 +200,13 @@ fn measure(
     let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
         .inspect_err(|_| progress.finish())?
         .built_as(VERSION);
+    let metering = match plan.is_simulated() {
+        true => None,
+        false => {
+            energy::metering(options, false, &stop, &progress).inspect_err(|_| progress.finish())?
+        }
+    };
+    let session = session.metered_by(metering);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

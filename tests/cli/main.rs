@@ -3,6 +3,7 @@
 mod asked;
 mod browse;
 mod earlier;
+mod energy;
 mod kept;
 mod papers;
 mod refused;

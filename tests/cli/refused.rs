@@ -33,6 +33,7 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["run", "torn.toml"], "torn"),
         (&["run", "--at", "nowhere"], "nowhere"),
         (&["run", "--at", "/dev/null"], "/dev/null"),
+        (&["run", "--energy", "fuel"], "no energy sensor fuel"),
         (&["run", "--system", "veracrypt"], "veracrypt"),
         (&["run", "--html", "no/such/dir/x.html"], "x.html"),
         (&["show", "nothing"], "nothing"),

@@ -5,6 +5,10 @@
 //! rest is scaled to the other processor. The bytes that the operation moved are encrypted and
 //! moved at the other machine's rates.
 
+mod battery;
+
+pub use battery::{Battery, Drain};
+
 use crate::file_system::Kernel;
 use crate::plan::{PlanError, syntax};
 use crate::record::{Run, Tier, Trial};
@@ -30,6 +34,9 @@ pub struct Target {
     pub speed: f64,
     /// The device that will hold the bytes.
     pub device: Rates,
+    /// Its battery, if the hours that ciphers take from it are estimated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub battery: Option<Battery>,
     /// The ciphers that may encrypt the bytes.
     #[serde(rename = "cipher")]
     pub ciphers: Vec<Cipher>,
@@ -126,8 +133,8 @@ impl EstimateError {
                  [[cipher]] with a name for each cipher."
             }
             Self::Value { .. } => {
-                "Clock, speed, rates and cycles must be above 0, times at least 0, and a spread \
-                 from 0 to 100."
+                "Clock, speed, rates, cycles, watts and watt-hours must be above 0, times and \
+                 daily bytes at least 0, and a spread from 0 to 100."
             }
             Self::NoCipher { .. } => "Add a [[cipher]] with its name.",
             Self::NothingRecorded { .. } => {
@@ -177,7 +184,19 @@ impl Target {
             above.extend(cipher.decrypt.map(|cycles| ("decrypt", cycles)));
             spreads.push(cipher.spread);
         }
-        let times = [("read_us", read_us), ("write_us", write_us)];
+        let mut times = vec![("read_us", read_us), ("write_us", write_us)];
+        if let Some(battery) = &target.battery {
+            above.extend([
+                ("watt_hours", battery.watt_hours),
+                ("average_watts", battery.average_watts),
+                ("active_watts", battery.active_watts),
+            ]);
+            times.extend([
+                ("daily_read_mb", battery.daily_read_mb),
+                ("daily_write_mb", battery.daily_write_mb),
+            ]);
+            spreads.push(battery.spread);
+        }
         let value = |(key, value)| EstimateError::Value {
             name: name.to_owned(),
             key,

@@ -34,6 +34,7 @@
 
 #[allow(unsafe_code)]
 pub mod clock;
+pub mod energy;
 pub mod estimate;
 pub mod file_system;
 pub mod import;

@@ -5,11 +5,13 @@
 //! its 95 % interval.
 
 mod detail;
+mod energy;
 mod exposure;
 mod setup;
 mod trial;
 
 pub use detail::{Detail, FileOperation, Kdf, Life, Moved, TrimPolicy};
+pub use energy::{Energy, EnergyCost, EnergyVerdict};
 pub use exposure::{Entry, Exposure, Shown, Space};
 pub use setup::{Lived, Load, Place, Setup};
 pub use trial::{

@@ -12,6 +12,7 @@
 //! rounds, in a random order ([`slices`]).
 
 mod cell;
+mod energy;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod file_system;
@@ -41,6 +42,7 @@ use self::file_system::Jobs;
 use self::opened::Opened;
 use self::sweep::Lives;
 use crate::clock::Clock;
+use crate::energy::Metering;
 use crate::plan::{Plan, PlanError};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
@@ -132,6 +134,8 @@ pub struct Session<'a> {
     /// The published figures that the plan's cells repeat.
     beside: Beside,
     steal: StealMeter,
+    /// Reads the energy of visits, if a sensor is there.
+    metering: Option<Metering>,
 }
 
 impl<'a> Session<'a> {
@@ -239,6 +243,7 @@ impl<'a> Session<'a> {
             kept: Clock::get().now(),
             paused: 0,
             steal: StealMeter::start(),
+            metering: None,
             beside,
             plan,
             run,
@@ -280,6 +285,8 @@ impl<'a> Session<'a> {
         };
         // An observer that learns of a failure to store can still store the run elsewhere.
         let outcome = self.hand_over(observer).and(outcome);
+        let missing = self.metering.iter().flat_map(Metering::warnings);
+        self.run.warnings.extend(missing);
         // It takes nothing of virtual time.
         let steal = match self.plan.is_simulated() {
             true => None,

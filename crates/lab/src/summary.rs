@@ -1,7 +1,10 @@
 //! From samples to records: pure functions.
 
+mod energy;
 #[cfg(target_os = "linux")]
 pub mod operation;
+
+pub use energy::{EnergyReference, energy, energy_floor};
 
 use crate::record::{Bottleneck, Latency, LatencySplit, Overhead, TimeSplit, Trial};
 use crate::stats::{self, Looks, Steady};

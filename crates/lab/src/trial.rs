@@ -29,6 +29,7 @@ pub mod unlock;
 pub use samples::Samples;
 
 use crate::clock::{self, Clock};
+use crate::energy::Spent;
 use crate::probe::CpuTimes;
 use crate::target::java::JavaError;
 use crate::target::simulated::SimulatedError;
@@ -60,6 +61,8 @@ pub struct Sample {
     pub core_hz: Option<f64>,
     /// The rates while the queue was full; `None` if it was full for fewer than two requests.
     pub full: Option<Rates>,
+    /// Its energy, if a sensor was read around it.
+    pub energy: Option<Spent>,
 }
 
 /// How fast requests were answered.
@@ -82,6 +85,7 @@ impl Default for Sample {
             cpu: None,
             core_hz: None,
             full: None,
+            energy: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Advice that the figures support, for a user who has to choose a set-up.
 
 use crate::ciphers;
+use crate::energy;
 use crate::figure;
 use crate::file_systems;
 use crate::group::{self, Names};
@@ -16,6 +17,9 @@ const ENGINE: &str = "builtin";
 /// worst, and whether the figures say anything about a faster device.
 pub fn sentence(run: &Run) -> String {
     let mut text = verdict(run);
+    if let Some(energy) = energy::sentence(run) {
+        text = format!("{text} {energy}");
+    }
     if run.partial {
         text = format!("This run is partial. {text}");
     }

@@ -4,7 +4,9 @@
 //! its path. A value that was not measured is `None`.
 
 use crate::beside::printed;
-use lab::record::{FileOperation, Interval, Life, Moved, Published, Run, Trial};
+use lab::record::{
+    Energy, EnergyCost, FileOperation, Interval, Life, Moved, Published, Run, Trial,
+};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -89,6 +91,14 @@ fn operation(row: Row<'_>) -> Option<&FileOperation> {
 
 fn moved(row: Row<'_>) -> Option<Moved> {
     operation(row)?.moved
+}
+
+fn energy(row: Row<'_>) -> Option<&Energy> {
+    row.trial.energy.as_deref()
+}
+
+fn energy_cost(row: Row<'_>) -> Option<&EnergyCost> {
+    energy(row)?.against.as_ref()
 }
 
 fn life(row: Row<'_>) -> Option<&Life> {
@@ -255,6 +265,27 @@ pub const COLUMNS: &[Column] = columns! {
     "samples_lifetime_years", "a", "of every life, by seed", Numbers, |row| life(row).map_or(&[], |life| &life.samples_lifetime_years);
     "samples_pace", "ratio", "pace of the core in every repetition, of operations on file systems", Numbers, |row| operation(row).map_or(&[], |of| &of.samples_pace);
     "trial_cores", "", "that share a large request of the built-in engine", Whole, |row| Some(row.trial.cores().into());
+    "energy_source", "", "what was added, and where it was read", Text, |row| energy(row).and_then(|energy| text(&energy.source));
+    "energy_j_per_gb", "J/10⁹ B", "above the power at rest, median of the repetitions", Number, |row| energy(row).and_then(|energy| energy.j_per_gb).map(|of| of.median);
+    "energy_j_per_gb_low", "J/10⁹ B", "its 95 % interval", Number, |row| energy(row).and_then(|energy| energy.j_per_gb).map(|of| of.low);
+    "energy_j_per_gb_high", "J/10⁹ B", "", Number, |row| energy(row).and_then(|energy| energy.j_per_gb).map(|of| of.high);
+    "energy_j_per_gb_n", "", "number of values in the median", Whole, |row| energy(row).and_then(|energy| energy.j_per_gb).map(|of| of.n.into());
+    "energy_mj_per_operation", "mJ", "of a request or an operation, above the power at rest", Number, |row| energy(row).and_then(|energy| energy.mj_per_operation).map(|of| of.median);
+    "energy_mj_per_operation_low", "mJ", "its 95 % interval", Number, |row| energy(row).and_then(|energy| energy.mj_per_operation).map(|of| of.low);
+    "energy_mj_per_operation_high", "mJ", "", Number, |row| energy(row).and_then(|energy| energy.mj_per_operation).map(|of| of.high);
+    "energy_mj_per_operation_n", "", "number of values in the median", Whole, |row| energy(row).and_then(|energy| energy.mj_per_operation).map(|of| of.n.into());
+    "energy_against", "", "the system that the energy is compared with", Text, |row| energy_cost(row).and_then(|cost| text(&cost.system));
+    "energy_ratio", "ratio", "this energy ÷ that one's, pair by pair, median: above 1 is more", Number, |row| energy_cost(row).and_then(|cost| cost.ratio).map(|of| of.median);
+    "energy_ratio_low", "ratio", "its 95 % interval", Number, |row| energy_cost(row).and_then(|cost| cost.ratio).map(|of| of.low);
+    "energy_ratio_high", "ratio", "", Number, |row| energy_cost(row).and_then(|cost| cost.ratio).map(|of| of.high);
+    "energy_ratio_n", "", "pairs", Whole, |row| energy_cost(row).and_then(|cost| cost.ratio).map(|of| of.n.into());
+    "energy_more_j_per_gb", "J/10⁹ B", "this energy less that one's, pair by pair, median", Number, |row| energy_cost(row).and_then(|cost| cost.more_j_per_gb).map(|of| of.median);
+    "energy_more_j_per_gb_low", "J/10⁹ B", "its 95 % interval", Number, |row| energy_cost(row).and_then(|cost| cost.more_j_per_gb).map(|of| of.low);
+    "energy_more_j_per_gb_high", "J/10⁹ B", "", Number, |row| energy_cost(row).and_then(|cost| cost.more_j_per_gb).map(|of| of.high);
+    "energy_verdict", "", "more, less, not distinguishable, too few", Text, |row| energy_cost(row).and_then(|cost| word(cost.verdict));
+    "idle_w", "W", "power of the machine at rest, before the run", Number, |row| energy(row).map(|energy| energy.idle_w).map(|of| of.median);
+    "idle_w_low", "W", "its 95 % interval", Number, |row| energy(row).map(|energy| energy.idle_w).map(|of| of.low);
+    "idle_w_high", "W", "", Number, |row| energy(row).map(|energy| energy.idle_w).map(|of| of.high);
 };
 
 #[cfg(test)]

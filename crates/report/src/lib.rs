@@ -47,6 +47,7 @@ mod beside;
 mod chart;
 mod ciphers;
 mod document;
+mod energy;
 mod exposure;
 mod figure;
 mod file_systems;

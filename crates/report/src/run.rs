@@ -7,7 +7,9 @@ pub(crate) use charts::WHISKERS;
 
 use crate::document::{Block, Cell, Column, Document, MARKDOWN, PAGE, Row, Rows, TERMINAL, Table};
 use crate::group;
-use crate::{advice, benchmark, beside, ciphers, figure, file_systems, kdf, marks, steady, sweep};
+use crate::{
+    advice, benchmark, beside, ciphers, energy, figure, file_systems, kdf, marks, steady, sweep,
+};
 use lab::record::{NoiseVerdict, Run, Trial};
 use maud::html;
 
@@ -54,6 +56,7 @@ pub(crate) fn document(run: &Run) -> Document {
         steady::section(run),
         marks::section(run),
         beside::section(run),
+        energy::section(run),
     ] {
         body.push(Block::gap());
         body.extend(section);

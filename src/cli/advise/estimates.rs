@@ -2,7 +2,9 @@
 
 use crate::cli::in_memory::in_memory;
 use crate::cli::{Failure, open_store, print};
-use lab::estimate::{Cipher, Cost, Estimate, EstimateError, Span, Target, estimate};
+use lab::estimate::{
+    Battery, Cipher, Cost, Drain, Estimate, EstimateError, Span, Target, estimate,
+};
 use lab::plan::PlanError;
 use lab::record::{Interval, Run};
 use lab::store::Store;
@@ -15,9 +17,11 @@ use std::path::Path;
 #[derive(Serialize)]
 struct Answer<'a> {
     target: &'a Target,
-    run: &'a str,
+    run: Option<&'a str>,
     costs: &'a [Cost],
     estimates: &'a [Estimate],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drains: Option<&'a [Drain]>,
 }
 
 /// Estimates for the machine that the file `target` describes. Costs that the file lacks are
@@ -30,29 +34,57 @@ pub fn run(
 ) -> Result<(), Failure> {
     let target = Target::load(target)?;
     let run = recorded(&open_store(store)?, &target)?;
+    let has_battery = target.battery.is_some();
+    if run.is_none() && !has_battery {
+        return Err(nothing_recorded().into());
+    }
     let costs: Vec<Cost> = target
         .ciphers
         .iter()
-        .map(|cipher| cost(cipher, &run, backend))
+        .map(|cipher| cost(cipher, run.as_ref(), backend))
         .collect::<Result<_, _>>()?;
-    let estimates = estimate(&run, &target, &costs)?;
+    let estimates = match &run {
+        Some(run) => estimate(run, &target, &costs),
+        None => Err(nothing_recorded()),
+    };
+    // Without a run, there is still the battery.
+    let estimates = match estimates {
+        Err(EstimateError::NothingRecorded { .. }) if target.run.is_none() && has_battery => {
+            Vec::new()
+        }
+        estimates => estimates?,
+    };
+    let hertz = target.clock_mhz * 1e6;
+    let drains = target.battery.map(|battery| battery.drains(&costs, hertz));
     if !json {
-        return print(&text(&target, &run, &costs, &estimates));
+        let mut text = text(&target, run.as_ref(), &costs, &estimates);
+        if let (Some(battery), Some(drains)) = (&target.battery, &drains) {
+            text += &of_battery(battery, drains);
+        }
+        return print(&text);
     }
     let answer = Answer {
         target: &target,
-        run: &run.run,
+        run: run.as_ref().map(|run| run.run.as_str()),
         costs: &costs,
         estimates: &estimates,
+        drains: drains.as_deref(),
     };
     let json = serde_json::to_string_pretty(&answer).map_err(Failure::unprintable)?;
     print(&(json + "\n"))
 }
 
-/// The run that the target names, or the newest that says what file systems moved.
-fn recorded(store: &Store, target: &Target) -> Result<Run, Failure> {
+fn nothing_recorded() -> EstimateError {
+    EstimateError::NothingRecorded {
+        run: "latest".to_owned(),
+    }
+}
+
+/// The run that the target names, or the newest that says what file systems moved, if there is
+/// one.
+fn recorded(store: &Store, target: &Target) -> Result<Option<Run>, Failure> {
     if let Some(name) = &target.run {
-        return Ok(store.load(name)?);
+        return Ok(Some(store.load(name)?));
     }
     for summary in store.list()?.iter().rev() {
         let run = store.load(&summary.run)?;
@@ -61,18 +93,16 @@ fn recorded(store: &Store, target: &Target) -> Result<Run, Failure> {
             .iter()
             .any(|trial| trial.operation().is_some_and(|o| o.moved.is_some()))
         {
-            return Ok(run);
+            return Ok(Some(run));
         }
     }
-    let nothing = EstimateError::NothingRecorded {
-        run: "latest".to_owned(),
-    };
-    Err(nothing.into())
+    Ok(None)
 }
 
 /// The cost of `cipher`: the values in the target, and measurements made here for the missing ones.
-fn cost(cipher: &Cipher, run: &Run, backend: Option<Backend>) -> Result<Cost, Failure> {
-    let sector_bytes = run.trials.iter().find_map(|trial| trial.sector_bytes);
+fn cost(cipher: &Cipher, run: Option<&Run>, backend: Option<Backend>) -> Result<Cost, Failure> {
+    let mut trials = run.into_iter().flat_map(|run| &run.trials);
+    let sector_bytes = trials.find_map(|trial| trial.sector_bytes);
     let sector_bytes = sector_bytes.unwrap_or(512);
     let encryption = Encryption::parse(&cipher.name, cipher.key_size, sector_bytes, None)
         .map_err(PlanError::from)?;
@@ -119,15 +149,13 @@ fn span(interval: Interval) -> Span {
     }
 }
 
-fn text(target: &Target, run: &Run, costs: &[Cost], estimates: &[Estimate]) -> String {
+fn text(target: &Target, run: Option<&Run>, costs: &[Cost], estimates: &[Estimate]) -> String {
+    let by = run.map_or_else(String::new, |run| {
+        format!(", by run {} ({})", run.run, run.plan)
+    });
     let mut text = format!(
-        "{}, by run {} ({})\n{} MHz; reads {} MB/s, writes {} MB/s\n",
-        target.title,
-        run.run,
-        run.plan,
-        target.clock_mhz,
-        target.device.read_mb_s,
-        target.device.write_mb_s
+        "{}{by}\n{} MHz; reads {} MB/s, writes {} MB/s\n",
+        target.title, target.clock_mhz, target.device.read_mb_s, target.device.write_mb_s
     );
     for cost in costs {
         let _ = writeln!(
@@ -184,11 +212,48 @@ fn text(target: &Target, run: &Run, costs: &[Cost], estimates: &[Estimate]) -> S
         );
         above = Some(estimate);
     }
-    text.push_str(
-        "\nTimes in ms. Rest is the recorded time without encryption and device waits, scaled to the target's speed.\n",
-    );
+    if !estimates.is_empty() {
+        text.push_str(
+            "\nTimes in ms. Rest is the recorded time without encryption and device waits, scaled to the target's speed.\n",
+        );
+    }
     text
 }
+
+/// The hours that each cipher takes from the battery.
+fn of_battery(battery: &Battery, drains: &[Drain]) -> String {
+    let mut text = format!(
+        "\nA battery of {} Wh lasts {:.1} hours at {} W without encryption\n{:<40}{:>14}{:>12}{:>12}{:>16}\n",
+        battery.watt_hours,
+        battery.hours(),
+        battery.average_watts,
+        "cipher",
+        "seconds a day",
+        "mWh a day",
+        "hours lost",
+        "between"
+    );
+    for drain in drains {
+        let lost = &drain.hours_lost;
+        let _ = writeln!(
+            text,
+            "{:<40}{:>14.1}{:>12.2}{:>12.2}{:>16}{}",
+            format!("{} {}", drain.cipher, drain.key_bits),
+            drain.seconds_a_day.expected,
+            drain.watt_hours_a_day.expected * 1e3,
+            lost.expected,
+            format!("{:.2}–{:.2}", lost.low, lost.high),
+            match drain.seconds_a_day.expected > DAY {
+                true => "  more than a core has time for",
+                false => "",
+            }
+        );
+    }
+    text
+}
+
+/// Seconds in a day.
+const DAY: f64 = 86_400.0;
 
 fn milliseconds(seconds: f64) -> String {
     match seconds * 1e3 {

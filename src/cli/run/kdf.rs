@@ -66,6 +66,7 @@ impl RunOptions {
             ("--tier", self.tier.is_some()),
             ("--op", !self.commands.is_empty()),
             ("--jobs", self.jobs.is_some()),
+            ("--energy", self.energy.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),

@@ -291,6 +291,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         },
         latency_split_us: None,
         overhead: None,
+        energy: None,
         bottleneck: Bottleneck::Unknown,
         steady_state: None,
         constant_time: None,

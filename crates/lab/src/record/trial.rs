@@ -1,6 +1,6 @@
 //! [`Trial`]: one cell of a plan, and what was found in it.
 
-use super::{Detail, Interval};
+use super::{Detail, Energy, Interval};
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The tier of a trial: the part of the storage stack that it timed.
@@ -74,6 +74,9 @@ pub struct Trial {
     /// library, and a library against the engine. `None` without anything to compare with.
     #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
+    /// The energy that it took; `None` if no sensor was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub energy: Option<Box<Energy>>,
     /// The activity that took most of the time.
     pub bottleneck: Bottleneck,
     /// SNIA's rule over the last five repetitions; `None` with fewer than five.

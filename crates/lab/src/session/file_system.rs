@@ -316,6 +316,13 @@ impl Subject for OnStack {
         true
     }
 
+    fn timed_elsewhere(&self, workload: &Workload) -> Option<(f64, f64)> {
+        let operation = self.agent.operation(workload)?;
+        let heard = self.agent.heard.borrow();
+        let last = heard.samples.get(&(self.cell, operation))?.last()?;
+        Some((last.begun, last.wall))
+    }
+
     /// Every operation begins in a state that is made for it.
     fn lasts(&self) -> bool {
         false

@@ -51,7 +51,7 @@ impl Session<'_> {
                 let looks = cell.samples[workload].looks();
                 let asked = &self.plan.workloads[workload];
                 if let Some(known) = cell.subject.samples(asked, looks) {
-                    cell.samples[workload] = known;
+                    cell.samples[workload] = known.with_energy_of(&cell.samples[workload]);
                 }
             }
         }
@@ -93,7 +93,7 @@ impl Session<'_> {
     }
 
     /// The cell of `cells` that is visited twice, with its second visits.
-    fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
+    pub(super) fn twice(&self, cells: &[usize]) -> Option<(usize, usize)> {
         let (first, again) = (*cells.first()?, *cells.last()?);
         let same = self.cells[first].is_again(&self.cells[again]);
         (first != again && same).then_some((first, again))
@@ -112,7 +112,9 @@ impl Session<'_> {
         let floor = self.floor(workload, cells);
         let mut changed = Vec::new();
         for &cell in cells {
-            let reference = self.reference(workload, cell, cells).map(|other| {
+            let other = self.reference(workload, cell, cells);
+            let energy = self.energy(workload, cell, other, cells);
+            let reference = other.map(|other| {
                 let other = &self.cells[other];
                 Reference {
                     against: &other.identity.system,
@@ -135,6 +137,7 @@ impl Session<'_> {
             }
             subject.subject.complete(&mut trial);
             self.beside.fill(&mut trial);
+            trial.energy = energy.map(Box::new);
             let place = match self.places[workload][cell] {
                 Some(place) if self.run.trials[place] == trial => continue,
                 Some(place) => {

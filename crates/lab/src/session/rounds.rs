@@ -276,7 +276,7 @@ impl<'a> Session<'a> {
             if round == 0 && !once.slice {
                 subject.warm_up(&workload, once)?;
             }
-            let sample = subject.visit(&workload, once)?;
+            let sample = self.metered(&self.cells[cell], &workload, once)?;
             done += 1;
             self.fresh.insert(index);
             if subject.subject.is_visited_whole() {

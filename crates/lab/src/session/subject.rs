@@ -86,6 +86,17 @@ pub(super) trait Subject {
         false
     }
 
+    /// Whether the energy of its visits is that of its samples.
+    fn is_metered(&self) -> bool {
+        !self.is_simulated()
+    }
+
+    /// When the last visit of a workload began, Unix time, and how long it took, seconds, if it
+    /// was another process that timed it.
+    fn timed_elsewhere(&self, _: &Workload) -> Option<(f64, f64)> {
+        None
+    }
+
     /// Whether it is the same from one repetition to the next, and may become steady.
     fn lasts(&self) -> bool {
         true
@@ -303,5 +314,10 @@ impl Subject for InJava {
             }
         };
         Ok(Sample::timed_elsewhere(bytes, seconds))
+    }
+
+    /// One visit serves all repetitions.
+    fn is_metered(&self) -> bool {
+        false
     }
 }

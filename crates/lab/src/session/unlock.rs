@@ -127,6 +127,11 @@ impl Subject for Derivation {
         )?)
     }
 
+    /// The first visit calibrates.
+    fn is_metered(&self) -> bool {
+        false
+    }
+
     /// Rates are bytes of derived keys and keys a second; a latency is the time of one
     /// derivation.
     fn complete(&self, trial: &mut Trial) {

@@ -67,6 +67,14 @@ impl Samples {
         }
     }
 
+    /// These repetitions with the energies of the same ones in `earlier`.
+    pub fn with_energy_of(mut self, earlier: &Self) -> Self {
+        for (sample, same) in self.each.iter_mut().zip(&earlier.each) {
+            sample.energy = same.energy;
+        }
+        self
+    }
+
     /// The repetitions, in order; their histograms are empty.
     pub fn each(&self) -> &[Sample] {
         &self.each

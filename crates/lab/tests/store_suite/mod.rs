@@ -95,6 +95,7 @@ pub fn trial(number: u32) -> Trial {
         time_s: TimeSplit::default(),
         latency_split_us: None,
         overhead: None,
+        energy: None,
         bottleneck: Bottleneck::Unknown,
         steady_state: None,
         constant_time: None,

@@ -258,6 +258,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
             other: Some(0.5),
         },
         latency_split_us: None,
+        energy: None,
         overhead: None,
         bottleneck: Bottleneck::Device,
         steady_state: Some(true),

@@ -1,7 +1,7 @@
 //! A plan on file systems, measured by agents on this kernel and in the lab kernel.
 
 use crate::cli::VERSION;
-use crate::cli::run::{Destination, Failure, Progress, RunOptions, run_id, stop_on_signal};
+use crate::cli::run::{Destination, Failure, Progress, RunOptions, energy, run_id, stop_on_signal};
 use crate::cli::volume::disk::check_settled;
 use block::hold::{self, Hold};
 use block::signature;
@@ -59,7 +59,8 @@ pub(super) fn run(
     };
     let same = plan.plan();
     let session = Session::of_file_systems(&plan, &same, surroundings, seed, run_id())?;
-    let session = session.built_as(VERSION);
+    let metering = energy::metering(options, true, &stop, &progress)?;
+    let session = session.built_as(VERSION).metered_by(metering);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
