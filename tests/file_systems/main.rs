@@ -1,6 +1,7 @@
 //! File systems on encrypted devices, measured on this kernel as root: what a
 //! run records, how it fails, and that nothing of it stays.
 
+mod encrypted_files;
 mod ending;
 mod in_lab;
 mod paper;

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use testkit::Sandbox;
 
 const FILE_SYSTEMS: &str = include_str!("../../plans/file-systems.toml");
+const FILES: &str = include_str!("../../plans/file-encryption.toml");
 const OPTIONS: &str = include_str!("../../plans/dm-crypt-options.toml");
 
 /// The systems that were measured, each with its options.
@@ -37,6 +38,17 @@ fn what_file_systems_cost_here() {
         let measured = systems.iter().any(|(measured, _)| measured == system);
         assert!(measured, "{systems:?}");
     }
+}
+
+#[test]
+fn what_encryption_of_files_costs_here() {
+    let Some(sandbox) = sandbox() else { return };
+    if !block::program::is_there("gocryptfs") {
+        println!("skipped: file systems: there is no gocryptfs");
+        return;
+    }
+    let systems = systems(&sandbox, FILES, &["--system", "gocryptfs"]);
+    assert_eq!(systems.len(), 2, "{systems:?}");
 }
 
 #[test]

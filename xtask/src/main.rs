@@ -165,7 +165,8 @@ fn install(rest: &[String]) -> bool {
         "elsewhere" => packages::provide_elsewhere(),
         "lab-kernel" => {
             packages::provide();
-            return cargo(&["build", "--package", "cryptmark"]) && tests::lab_kernel();
+            return cargo(&["build", "--package", "cryptmark"])
+                && tests::lab_kernels(&["5.10", "6.1"]);
         }
         "suites" => {
             packages::provide_for_suites();

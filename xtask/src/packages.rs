@@ -75,6 +75,26 @@ const TOOLS: &[Tool] = &[
         purpose: "signatures on devices, and file systems under test",
     },
     Tool {
+        program: "gocryptfs",
+        package: "gocryptfs",
+        purpose: "encryption of files behind FUSE",
+    },
+    Tool {
+        program: "encfs",
+        package: "encfs",
+        purpose: "the same",
+    },
+    Tool {
+        program: "cryfs",
+        package: "cryfs",
+        purpose: "the same",
+    },
+    Tool {
+        program: "securefs",
+        package: "securefs",
+        purpose: "the same",
+    },
+    Tool {
         program: "mkfs.xfs",
         package: "xfsprogs",
         purpose: "signatures on devices",

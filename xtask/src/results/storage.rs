@@ -2,6 +2,7 @@
 
 use super::stored::{Run, Runs, Trial};
 use super::{figure, heads, table};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// What a cell of a table of costs says of an encrypted trial.
@@ -9,7 +10,13 @@ type Cost = fn(Trial<'_>) -> String;
 
 /// All sections on storage whose runs are there.
 pub(super) fn sections(runs: &Runs) -> String {
-    let sections = [main_job, file_systems, key_derivations, lives];
+    let sections = [
+        main_job,
+        file_systems,
+        file_encryption,
+        key_derivations,
+        lives,
+    ];
     let sections = sections.map(|section| section(runs));
     let found = sections.iter().filter(|section| !section.is_empty());
     found.map(String::as_str).collect::<Vec<_>>().join("\n")
@@ -26,7 +33,7 @@ fn main_job(runs: &Runs) -> String {
     format!(
         "### Storage\n\nRate lost to encryption, with the 95 % interval. Device: {}.\n\n{}",
         device.trim(),
-        costs(run, "workload", rate, lost)
+        costs(run.trials(), "workload", rate, lost)
     )
 }
 
@@ -35,14 +42,86 @@ fn file_systems(runs: &Runs) -> String {
     let Some(run) = runs.get("fs") else {
         return String::new();
     };
-    let time: Cost = |trial| duration(trial.figure("/latency_us/p50"));
-    let longer: Cost = |trial| match trial.verdict() {
-        "not distinguishable" | "too few" => "≈ plain".to_owned(),
-        _ => format!("{} ×", figure(1.0 / trial.ratio())),
-    };
     format!(
         "### File systems\n\nTime of an operation on cold caches, as a multiple of plain.\n\n{}",
-        costs(run, "operation", time, longer)
+        costs(run.trials(), "operation", time, longer)
+    )
+}
+
+fn time(trial: Trial<'_>) -> String {
+    duration(trial.figure("/latency_us/p50"))
+}
+
+fn longer(trial: Trial<'_>) -> String {
+    match trial.verdict() {
+        "not distinguishable" | "too few" => "≈ plain".to_owned(),
+        _ => format!("{} ×", figure(1.0 / trial.ratio())),
+    }
+}
+
+/// What encryption of files costs on each kernel, and what storage shows.
+fn file_encryption(runs: &Runs) -> String {
+    let Some(run) = runs.get("file-encryption") else {
+        return String::new();
+    };
+    let mut text =
+        "### Encryption of files\n\nTime of an operation on ext4 with cold caches, as a \
+                    multiple of plain. The lab kernels have ciphers in plain C: compare their \
+                    columns only with each other.\n"
+            .to_owned();
+    let kernels = [
+        ("this machine's kernel", ""),
+        ("lab kernel 5.10", "lab:"),
+        ("lab kernel 6.1", "lab-6.1:"),
+    ];
+    for (name, prefix) in kernels {
+        let kernel = |system: &str| system.split_once(':').map_or("", |(lab, _)| lab).len();
+        let is_its = |trial: &Trial<'_>| {
+            let system = trial.text("/system");
+            system.starts_with(prefix) && kernel(system) == prefix.len().saturating_sub(1)
+        };
+        let costs = costs(run.trials().filter(is_its), "operation", time, longer);
+        text += &format!("\nOn {name}:\n\n{costs}");
+    }
+    text + "\n" + &exposures(run)
+}
+
+/// What storage shows of files without the key, and their space.
+fn exposures(run: &Run) -> String {
+    let parts = [
+        "contents",
+        "names",
+        "name_lengths",
+        "sizes",
+        "times",
+        "count",
+        "tree",
+    ];
+    let word = |shown: &Value| match shown.as_str() {
+        Some("hidden") => "–".to_owned(),
+        Some(_) => "visible".to_owned(),
+        None => format!("within {} B", shown["within"]),
+    };
+    let mut heads = vec!["system".to_owned()];
+    heads.extend(parts.map(|part| part.replace('_', " ")));
+    heads.extend(["1 KiB", "100 KiB", "10 MiB"].map(|size| format!("bytes for {size}")));
+    let all = run.at("/exposures").as_array().cloned().unwrap_or_default();
+    let rows: Vec<Vec<String>> = all
+        .iter()
+        .map(|seen| {
+            let text = |key: &str| seen[key].as_str().unwrap_or_default();
+            let name = match text("cipher") {
+                "" => text("system").replace("none", "plain"),
+                cipher => format!("{} {cipher}", text("system")),
+            };
+            let space = (0..3).map(|at| seen["space"][at]["stored_bytes"].to_string());
+            let shown = parts.map(|part| word(&seen[part]));
+            [name].into_iter().chain(shown).chain(space).collect()
+        })
+        .collect();
+    format!(
+        "What the storage shows without the key, and the bytes that it keeps for a file:\n\n{}",
+        table(&heads, 8, &rows)
     )
 }
 
@@ -69,12 +148,17 @@ fn lost(trial: Trial<'_>) -> String {
 }
 
 /// A row for each workload or operation of each device, a column for each set-up.
-fn costs(run: &Run, of: &str, plain: Cost, cost: Cost) -> String {
+fn costs<'a>(
+    trials: impl Iterator<Item = Trial<'a>> + Clone,
+    of: &str,
+    plain: Cost,
+    cost: Cost,
+) -> String {
     let mut setups: Vec<String> = Vec::new();
     let mut rows: Vec<(String, BTreeMap<String, String>)> = Vec::new();
-    let models = run.trials().map(|trial| trial.text("/device/model"));
+    let models = trials.clone().map(|trial| trial.text("/device/model"));
     let models: std::collections::BTreeSet<&str> = models.collect();
-    for trial in run.trials() {
+    for trial in trials {
         let mut name = trial.text("/workload").to_owned();
         if models.len() > 1 {
             name = format!("{name}, {}", trial.text("/device/model"));
@@ -109,7 +193,7 @@ fn costs(run: &Run, of: &str, plain: Cost, cost: Cost) -> String {
 fn setup(trial: Trial<'_>) -> String {
     let system = trial.text("/system");
     if trial.text("/cipher").is_empty() {
-        let is_plain = ["none", "lab:none"].contains(&system);
+        let is_plain = system.rsplit(':').next() == Some("none");
         return if is_plain { "plain" } else { system }.to_owned();
     }
     let backend = trial.text("/backend");

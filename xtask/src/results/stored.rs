@@ -104,7 +104,7 @@ impl Run {
     }
 
     /// Its cells, without those that measure a system against itself.
-    pub(super) fn trials(&self) -> impl Iterator<Item = Trial<'_>> {
+    pub(super) fn trials(&self) -> impl Iterator<Item = Trial<'_>> + Clone {
         let trials = self.at("/trials").as_array().map(Vec::as_slice);
         let trials = trials.unwrap_or_default().iter().map(Trial);
         trials.filter(|trial| trial.against() != trial.text("/system"))

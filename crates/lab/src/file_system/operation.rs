@@ -346,7 +346,8 @@ impl Operation {
         // Nobody makes or mounts what is there.
         let made = matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Encrypt);
         let there = made && file_system == FileSystem::Directory;
-        wanted && !under && !there && !(file_system.is_read_only() && self.op.writes())
+        let refused = file_system.is_read_only() && self.op.writes();
+        wanted && !(under || there || refused)
     }
 
     /// Checks every value.

@@ -391,6 +391,13 @@ fn placed(system: &System) -> Option<(Encrypter, Kernel)> {
     Some((encrypter, kernel))
 }
 
+/// The program of another project that a system of this tier is, which is also the name of its
+/// package.
+pub fn program(system: &System) -> Option<&'static str> {
+    let (encrypter, _) = placed(system)?;
+    encrypter.is_program().then(|| encrypter.name())
+}
+
 /// Whether a system of this tier is in a lab kernel.
 pub fn is_in_lab(system: &System) -> bool {
     Kernel::of(system.as_str()).0.is_lab()

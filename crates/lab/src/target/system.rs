@@ -156,6 +156,12 @@ impl System {
             .map(|(_, needs)| *needs)
     }
 
+    /// Whether it is measured in the tier of file systems alone.
+    pub fn is_of_file_systems(&self) -> bool {
+        self.needs()
+            .is_some_and(|needs| [UNDER_A_FILE_SYSTEM, OF_FILES].contains(&needs))
+    }
+
     /// Every system of the contract. An absent system comes with the means to get it.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));

@@ -239,7 +239,9 @@ impl<'a> Visit<'a, '_> {
         if operation.op == Kind::Mkfs && job.file_system.is_made_of_a_tree() {
             self.plant(&files, operation)?;
         }
-        let stays = needs_mount && self.stays_open();
+        // An empty directory is in no cache that could answer.
+        let begins_empty = matches!(operation.op, Kind::Write | Kind::Append | Kind::Sparse);
+        let stays = needs_mount && begins_empty && self.stays_open();
         if (job.cold || !needs_mount) && !stays {
             self.unmount()?;
         }
@@ -525,8 +527,8 @@ impl<'a> Visit<'a, '_> {
         drop_caches(self.image)
     }
 
-    /// Whether what is open stays open between operations: a program would derive its key again,
-    /// which takes longer than all that is timed.
+    /// Whether what is open can stay open: a program would derive its key again, which takes
+    /// longer than all that is timed.
     fn stays_open(&self) -> bool {
         self.opened.is_some() && self.subject.encrypter.is_program()
     }
