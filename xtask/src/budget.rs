@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Crates that are compiled, the project's own included.
 const CRATES: usize = 170;
 /// Bytes of the program.
-const BYTES: u64 = 15_000_000;
+const BYTES: u64 = 16_000_000;
 /// CPU seconds of a build. Machines differ, so more is reported, and does not fail.
 const SECONDS: f64 = 300.0;
 

@@ -32,6 +32,8 @@ mod event;
 #[cfg(target_os = "linux")]
 mod exposure;
 #[cfg(target_os = "linux")]
+mod image;
+#[cfg(target_os = "linux")]
 mod mapping;
 #[cfg(target_os = "linux")]
 mod module;

@@ -13,9 +13,10 @@ mod visit;
 use self::visit::{Content, Visit};
 use super::content::Noise;
 use super::directory::Directory;
+use super::image::{Image, can_drop_caches};
 use super::module::provide_file_system;
 use super::mounted::{Scratch, make_directory};
-use super::stack::{self, Attached, Engine, Image};
+use super::stack::{self, Attached, Engine};
 use super::usage;
 use super::{Event, FileSystem, FileSystemError, Job, Operation, OperationSample, Subject};
 use crate::clock::Clock;
@@ -92,7 +93,7 @@ pub fn run(
         mounted: scratch.private().join("mounted"),
         below: scratch.private().join("below"),
         tick_rate: stack::tick_rate(),
-        drops_caches: stack::can_drop_caches(),
+        drops_caches: can_drop_caches(),
         kernel_name: CString::new(file_system.name()).expect("a name has no zeros"),
     };
     make_directory(&context.mounted)?;

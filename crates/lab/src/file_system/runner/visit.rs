@@ -1,23 +1,22 @@
 //! [`Visit`]: the operations of a round on one system, each from its own state.
 
+mod examine;
+mod make;
+
 use super::{Context, LONGEST, maker_version};
 use crate::clock::unix_time;
 use crate::file_system::content::{self, Present};
 use crate::file_system::directory::{Directory, Opened};
-use crate::file_system::exposure::{self, Stored, Tree};
-use crate::file_system::mounted::{Mounted, make_directory};
+use crate::file_system::image::{self, Image, drop_caches};
+use crate::file_system::mounted::Mounted;
 use crate::file_system::operation::Kind;
-use crate::file_system::stack::{self, Attached, CryptoTimer, Engine, Image, drop_caches};
+use crate::file_system::stack::{self, Attached, CryptoTimer, Engine};
 use crate::file_system::usage::Usage;
-use crate::file_system::{
-    Encrypter, FileSystem, FileSystemError, Files, Job, Operation, OperationSample, Subject,
-};
-use crate::record::{Exposure, Shown, Space};
+use crate::file_system::{FileSystem, FileSystemError, Files, Operation, OperationSample, Subject};
 use crate::target::engine_file::VolumeKey;
-use crate::trial::operation::{self as timed, Flash, Load, OnFiles};
+use crate::trial::operation::{self as timed, Load, OnFiles};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The encrypted directory's name on the file system below.
 const STORED: &str = "stored";
@@ -118,115 +117,6 @@ impl<'a> Visit<'a, '_> {
             requests: handled,
             pace: None,
         })
-    }
-
-    /// What the storage shows of files without the key, and the space that they take.
-    ///
-    /// # Errors
-    /// [`FileSystemError::InClear`] if a system that encrypts shows what it should not.
-    pub(super) fn examine(&mut self) -> Result<Exposure, FileSystemError> {
-        let context = self.context;
-        let operation = &context.job.operations[0];
-        // A device may hold trees of other systems and of earlier runs.
-        let id = context.job.id.bytes();
-        let run = id.fold(context.job.seed, |sum, byte| {
-            sum.wrapping_mul(257).wrapping_add(byte.into())
-        });
-        let tree = Tree::new(run.wrapping_add(self.place as u64));
-        let encrypter = self.subject.encrypter;
-        self.make(&Files::default(), operation)?;
-        self.mount()?;
-        let before = self.read_stored(operation)?;
-        tree.write(self.root())
-            .map_err(|error| self.failed(operation, error))?;
-        let look = |visit: &Self| {
-            tree.in_directory(&visit.stored(), &before)
-                .map_err(|error| visit.failed(operation, error))
-        };
-        let mut seen = match encrypter {
-            Encrypter::None => look(self)?,
-            _ if encrypter.encrypts_files() => {
-                self.unmount()?;
-                let below = self.mount_below()?;
-                let seen = look(self);
-                below.take_down()?;
-                seen?
-            }
-            _ => Exposure::default(),
-        };
-        // The kernel reads no content of its own directories without the key, so the device is
-        // read.
-        if encrypter == Encrypter::Fscrypt
-            || self.directory.is_none() && encrypter != Encrypter::None
-        {
-            self.unmount()?;
-            self.detach()?;
-            drop_caches(self.image)?;
-            let shown = self
-                .image
-                .shown(&tree)
-                .map_err(|error| self.failed(operation, error))?;
-            (seen.contents, seen.names) = shown;
-        }
-        for size in exposure::SIZES {
-            if 4 * u64::from(exposure::COUNTED) * size < self.context.job.size {
-                seen.space.push(self.space(size, operation)?);
-            }
-        }
-        let in_clear = [("contents", seen.contents), ("names", seen.names)];
-        let in_clear = in_clear
-            .into_iter()
-            .find(|(_, shown)| *shown == Shown::Exact);
-        match in_clear {
-            Some((what, _)) if encrypter != Encrypter::None => Err(FileSystemError::InClear {
-                label: self.subject.label(),
-                what,
-            }),
-            _ => Ok(seen),
-        }
-    }
-
-    /// The space that a file of `size` bytes takes.
-    fn space(&mut self, size: u64, operation: &'a Operation) -> Result<Space, FileSystemError> {
-        let noise = &self.context.noise;
-        self.make(&Files::default(), operation)?;
-        self.mount()?;
-        let before = self.read_stored(operation)?;
-        exposure::write_counted(self.root(), size, noise)
-            .map_err(|error| self.failed(operation, error))?;
-        self.unmount()?;
-        let after = match &self.directory {
-            Some(_) => {
-                let below = self.mount_below()?;
-                let after = self.read_stored(operation);
-                below.take_down()?;
-                after?
-            }
-            None => {
-                self.mount()?;
-                self.read_stored(operation)?
-            }
-        };
-        Ok(exposure::space(size, &before, &after))
-    }
-
-    fn read_stored(&self, operation: &Operation) -> Result<Stored, FileSystemError> {
-        Stored::read(&self.stored()).map_err(|error| self.failed(operation, error))
-    }
-
-    /// Mounts the file system whose files are encrypted, without the key.
-    fn mount_below(&mut self) -> Result<Mounted, FileSystemError> {
-        self.attach()?;
-        let context = self.context;
-        self.mounted_at(&self.source(), &context.below)
-    }
-
-    /// The directory in which files are stored.
-    fn stored(&self) -> PathBuf {
-        match &self.directory {
-            Some(_) => self.context.below.join(STORED),
-            None => self.context.mounted.clone(),
-        }
     }
 
     /// Cold: everything is taken down and forgotten; warm: what is read was
@@ -365,89 +255,6 @@ impl<'a> Visit<'a, '_> {
         Ok(wall)
     }
 
-    /// Makes the file system outside the timed part.
-    fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), FileSystemError> {
-        self.unmount()?;
-        self.attach()?;
-        self.image.clear()?;
-        let device = self.device();
-        if self.context.job.file_system == FileSystem::Directory {
-            return self.make_directory();
-        }
-        if !self.context.job.file_system.is_made_of_a_tree() {
-            self.run_maker(operation, &device, self.flash())?;
-            return self.make_directory();
-        }
-        // To make it takes longer than all that is timed: it is made once, in a file.
-        let made = self.context.made.join(files.word());
-        if !made.exists() {
-            self.plant(files, operation)?;
-            self.run_maker(operation, &made, None)?;
-        }
-        timed::put(&made, &device, self.flash()).map_err(|error| self.failed(operation, error))
-    }
-
-    fn flash(&self) -> Option<Flash> {
-        let job = self.context.job;
-        let road = self.road.as_ref()?;
-        (job.file_system == FileSystem::Jffs2).then_some(Flash {
-            size: road.size,
-            erase_bytes: job.erase_bytes,
-        })
-    }
-
-    /// Puts the files into the tree that the program that makes the file system reads.
-    fn plant(&self, files: &Files, operation: &Operation) -> Result<(), FileSystemError> {
-        let tree = &self.context.tree;
-        let failed = |source| FileSystemError::File {
-            what: "cannot write",
-            path: tree.clone(),
-            source,
-        };
-        match std::fs::remove_dir_all(tree) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-            _ => {}
-        }
-        make_directory(tree)?;
-        let load = Load {
-            root: tree,
-            caching: None,
-            below: None,
-            ..self.load(files, LONGEST)
-        };
-        timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
-            true => self.failed(operation, error),
-            false => failed(error),
-        })
-    }
-
-    /// Runs the program that makes the file system on `device`, which is `flash`
-    /// or none; seconds.
-    fn run_maker(
-        &self,
-        operation: &Operation,
-        device: &Path,
-        flash: Option<Flash>,
-    ) -> Result<f64, FileSystemError> {
-        let job = self.context.job;
-        let mut maker = maker(job, self.subject, &self.context.tree, device);
-        let made = timed::make(&mut maker, device, flash);
-        let (wall, output) = made.map_err(|error| self.failed(operation, error))?;
-        if output.status.success() {
-            return Ok(wall);
-        }
-        let said = stack::said(&output);
-        let no_space = rustix::io::Errno::NOSPC.to_string();
-        let full = ["No space left", "not enough", "too small", &no_space];
-        match full.iter().any(|words| said.contains(words)) {
-            true => Err(self.full(operation)),
-            false => Err(FileSystemError::Program {
-                program: job.file_system.maker().into(),
-                said,
-            }),
-        }
-    }
-
     /// Compares the content of the file system with the written data and gives it up. A cold
     /// comparison reads through all layers.
     pub(super) fn check(&mut self) -> Result<(), FileSystemError> {
@@ -521,7 +328,7 @@ impl<'a> Visit<'a, '_> {
         if !self.context.drops_caches && self.opened.is_some() {
             let synced = std::fs::File::open(self.root())
                 .and_then(|root| Ok(rustix::fs::syncfs(root)?))
-                .and_then(|()| stack::forget_files(self.root()));
+                .and_then(|()| image::forget_files(self.root()));
             synced.map_err(|error| self.failed(operation, error))?;
         }
         drop_caches(self.image)
@@ -597,18 +404,6 @@ impl<'a> Visit<'a, '_> {
         mounted.map_err(|source| self.not_mounted(source))
     }
 
-    /// Makes the encrypted directory on a file system that has just been made.
-    fn make_directory(&mut self) -> Result<(), FileSystemError> {
-        if self.directory.is_none() {
-            return Ok(());
-        }
-        let (context, below) = (self.context, self.mount_below()?);
-        let made = self.directory.as_ref().map_or(Ok(()), |directory| {
-            directory.make(&context.below.join(STORED), &context.mounted)
-        });
-        made.and(below.take_down())
-    }
-
     /// The counter readings for the current stack.
     fn usage(&mut self, read: fn(&mut CryptoTimer, &Path) -> Usage) -> Usage {
         let (user, sys) = self.opened.as_ref().map_or((0.0, 0.0), Opened::cpu);
@@ -671,35 +466,4 @@ impl Drop for Visit<'_, '_> {
         self.mounted = None;
         self.road = None;
     }
-}
-
-/// The command that makes a file system of all of `device`. Nothing is
-/// discarded, so that all systems are asked for the same.
-fn maker(job: &Job, subject: &Subject, tree: &Path, device: &Path) -> Command {
-    let mut command = block::program::command(job.file_system.maker());
-    match job.file_system {
-        FileSystem::Ext2 => command.args(["-q", "-F", "-E", "nodiscard"]),
-        FileSystem::Ext4 => command.args([
-            "-q",
-            "-F",
-            "-E",
-            "nodiscard,lazy_itable_init=0,lazy_journal_init=0",
-        ]),
-        FileSystem::Xfs => command.args(["-q", "-f", "-K"]),
-        FileSystem::Btrfs => command.args(["-q", "-f", "-K"]),
-        FileSystem::F2fs => command.args(["-q", "-f", "-t", "0"]),
-        // Nothing is made in a directory.
-        FileSystem::Directory => &mut command,
-        FileSystem::Cramfs => command.arg(tree),
-        FileSystem::Jffs2 => {
-            command.args(["--little-endian", "--squash"]);
-            command.arg(format!("--eraseblock={}", job.erase_bytes));
-            command.arg("-d").arg(tree).arg("-o")
-        }
-    };
-    if subject.encrypter == Encrypter::Fscrypt {
-        command.args(["-O", "encrypt"]);
-    }
-    command.arg(device);
-    command
 }
