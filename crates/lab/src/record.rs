@@ -78,7 +78,7 @@ pub struct Run {
     /// Scores that are made of rates, as other programs make them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub marks: Vec<Mark>,
-    /// What the storage of each system shows without the key, if files were encrypted.
+    /// The part of files that each system leaves visible, if files were encrypted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exposures: Vec<Exposure>,
     /// One entry a cell of the plan, in the order of the plan.

@@ -1,4 +1,4 @@
-//! What storage shows of files without the key, and the space that they take: a table of each, the
+//! The visible part of files without the key, and the space that they take: a table of each, the
 //! files as they are stored, and a sentence.
 
 use crate::document::{Block, Cell, Column, MARKDOWN, PAGE, Row, Table};
@@ -14,8 +14,10 @@ const NOTE: &str = "A small tree of files was written, closed, and looked for in
 /// Stored files that are listed of each system.
 const LISTED: usize = 4;
 
-/// The properties of files, with the words for tables and sentences.
-const PROPERTIES: [(&str, fn(&Exposure) -> Shown); 7] = [
+/// A property of files: its words in tables and sentences, and how much of it is seen.
+type Property = (&'static str, fn(&Exposure) -> Shown);
+
+const PROPERTIES: [Property; 7] = [
     ("contents", |seen| seen.contents),
     ("names", |seen| seen.names),
     ("name lengths", |seen| seen.name_lengths),
@@ -96,7 +98,7 @@ fn space(run: &Run) -> Option<Block> {
     )))
 }
 
-/// What each system leaves visible; systems that leave the same are named together. Empty if
+/// The part that each system leaves visible; systems that leave the same are named together. Empty if
 /// nothing was looked at.
 pub(crate) fn sentence(run: &Run) -> String {
     let mut alike: Vec<(String, Vec<String>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! What `cryptmark doctor` says of energy sensors.
+//! The energy sensors in `cryptmark doctor`.
 
 use lab::energy::{Choice, Found, SYSFS, sensors};
 use std::path::Path;

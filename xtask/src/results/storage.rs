@@ -59,14 +59,14 @@ fn longer(trial: Trial<'_>) -> String {
     }
 }
 
-/// What encryption of files costs on each kernel, and what storage shows.
+/// The cost of encrypting files on each kernel, and the part of them that storage shows.
 fn file_encryption(runs: &Runs) -> String {
     let Some(run) = runs.get("file-encryption") else {
         return String::new();
     };
     let mut text =
         "### Encryption of files\n\nTime of an operation on ext4 with cold caches, as a \
-                    multiple of plain. The lab kernels have ciphers in plain C: compare their \
+                    multiple of plain.\nThe lab kernels have ciphers in plain C: compare their \
                     columns only with each other.\n"
             .to_owned();
     let kernels = [
@@ -86,7 +86,7 @@ fn file_encryption(runs: &Runs) -> String {
     text + "\n" + &exposures(run)
 }
 
-/// What storage shows of files without the key, and their space.
+/// The part of files that storage shows without the key, and their space.
 fn exposures(run: &Run) -> String {
     let parts = [
         "contents",
@@ -111,7 +111,11 @@ fn exposures(run: &Run) -> String {
         .map(|seen| {
             let text = |key: &str| seen[key].as_str().unwrap_or_default();
             let name = match text("cipher") {
-                "" => text("system").replace("none", "plain"),
+                "" => match text("system") {
+                    "lab:none" => "plain, lab 5.10".to_owned(),
+                    "lab-6.1:none" => "plain, lab 6.1".to_owned(),
+                    _ => "plain".to_owned(),
+                },
                 cipher => format!("{} {cipher}", text("system")),
             };
             let space = (0..3).map(|at| seen["space"][at]["stored_bytes"].to_string());

@@ -19,7 +19,7 @@ pub(super) struct Part {
     pub(super) optional: bool,
 }
 
-/// What a part's files hold.
+/// The content of a part's files.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Gauge {
     /// Energy taken so far, µJ, which begins again at zero after `range`.

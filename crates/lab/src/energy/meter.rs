@@ -83,7 +83,7 @@ impl Meter {
         }
     }
 
-    /// What is added, and where it was found.
+    /// The parts that are added, and where it was found.
     pub fn describe(&self) -> String {
         locked(&self.tally).sensor().describe()
     }

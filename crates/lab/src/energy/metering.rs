@@ -71,7 +71,7 @@ impl Metering {
         })
     }
 
-    /// What is added, and where it was found.
+    /// The parts that are added, and where it was found.
     pub fn source(&self) -> &str {
         &self.source
     }

@@ -48,7 +48,7 @@ impl Sensor {
         self.source
     }
 
-    /// What is added, and where it was found: `package-0 + dram (powercap)`.
+    /// The parts that are added, and where it was found: `package-0 + dram (powercap)`.
     pub fn describe(&self) -> String {
         let parts: Vec<&str> = self.parts.iter().map(|part| part.name.as_str()).collect();
         format!("{} ({})", parts.join(" + "), self.source.as_str())

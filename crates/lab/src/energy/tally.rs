@@ -6,7 +6,7 @@ use super::{Fault, REFRESHES, REFRESHES_AT_REST, Sensor};
 /// Most readings that are kept. The older half is dropped then.
 const KEPT: usize = 1 << 20;
 
-/// What was read of a sensor. Times are seconds of one clock that never goes back.
+/// The readings of a sensor. Times are seconds of one clock that never goes back.
 #[derive(Debug)]
 pub(super) struct Tally {
     sensor: Sensor,

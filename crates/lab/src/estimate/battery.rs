@@ -30,7 +30,7 @@ pub struct Battery {
     pub spread: f64,
 }
 
-/// What a cipher takes from a battery.
+/// The share of a battery that a cipher takes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Drain {
     /// dm-crypt notation.
@@ -51,7 +51,7 @@ impl Battery {
         self.watt_hours / self.average_watts
     }
 
-    /// What each cipher of `costs` takes on a processor of `hertz`.
+    /// The share that each cipher of `costs` takes on a processor of `hertz`.
     pub fn drains(&self, costs: &[Cost], hertz: f64) -> Vec<Drain> {
         costs.iter().map(|cost| self.drain(cost, hertz)).collect()
     }

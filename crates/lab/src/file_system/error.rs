@@ -120,7 +120,7 @@ pub enum FileSystemError {
         /// Which file, and what is wrong with it.
         what: String,
     },
-    /// What should be encrypted can be read below the system.
+    /// Contents or names can be read below a system that should encrypt them.
     #[error("{label} stores {what} that can be read without the key")]
     InClear {
         /// The system.

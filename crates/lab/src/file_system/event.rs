@@ -32,11 +32,11 @@ pub enum Event {
         /// Why, and what would bring it.
         reason: String,
     },
-    /// What the storage of a system shows without the key.
+    /// The storage of a system was looked at without the key.
     Exposed {
         /// The system's place among the job's subjects.
         subject: usize,
-        /// What it shows; the session adds the names.
+        /// The visible part; the session adds the names.
         exposure: Box<Exposure>,
     },
     /// An operation is about to begin.

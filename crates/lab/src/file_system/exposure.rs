@@ -1,4 +1,4 @@
-//! What the storage of a system shows of files that are put there, found by looking at it.
+//! The part of files that the storage of a system shows, found by looking at it.
 //!
 //! A small tree is written: its files differ in content, name, length of the name, size and time
 //! of change. Then the storage is read without the key, and each property is looked for. Values
@@ -134,7 +134,7 @@ impl Stored {
         Ok(())
     }
 
-    /// What is here and not in `earlier`. Files of one name that lie in several directories belong
+    /// The files and directories that are not in `earlier`. Files of one name that lie in several directories belong
     /// to the system, so they are left out.
     fn since(mut self, earlier: &Self) -> Self {
         let mut uses: BTreeMap<_, u32> = BTreeMap::new();
@@ -171,7 +171,7 @@ impl Stored {
 const NO_KEY: i32 = 126;
 
 impl Tree {
-    /// What is seen of the tree in the directory `root`, of which `before` was seen before the tree was
+    /// The visible part of the tree in the directory `root`, of which `before` was seen before the tree was
     /// written.
     pub(super) fn in_directory(&self, root: &Path, before: &Stored) -> io::Result<Exposure> {
         let stored = Stored::read(root)?.since(before);
@@ -230,7 +230,7 @@ impl Tree {
         })
     }
 
-    /// What is seen of the tree on the device or in the file `path`: content and names.
+    /// The visible part of the tree on the device or in the file `path`: content and names.
     pub(super) fn on_device(&self, path: &Path) -> io::Result<(Shown, Shown)> {
         let mut device = File::open(path)?;
         let mut piece = vec![0; PIECE];
@@ -266,7 +266,7 @@ impl Tree {
 /// Bytes that are looked at twice.
 const OVERLAP: usize = 64;
 
-/// What a sample belongs to.
+/// The part of a file that a sample belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sample {
     Content,

@@ -80,7 +80,7 @@ impl Image {
         }
     }
 
-    /// What it shows of a tree: content and names.
+    /// The part of a tree that it shows: content and names.
     pub(super) fn shown(&self, tree: &Tree) -> io::Result<(Shown, Shown)> {
         tree.on_device(&self.path())
     }

@@ -1,8 +1,8 @@
-//! [`Exposure`]: what storage shows of files to somebody who reads it without the key.
+//! [`Exposure`]: the part of files that storage shows without the key.
 
 use serde::{Deserialize, Serialize};
 
-/// What an observer of the storage below a system learns of files that were put there.
+/// The part of files that can be seen in the storage below a system.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exposure {
     /// The contract's word for the system.

@@ -20,7 +20,7 @@ pub struct EnergyReference<'a> {
     pub floor: f64,
 }
 
-/// What a repetition's energy is divided by.
+/// The number that a repetition's energy is divided by.
 #[derive(Clone, Copy)]
 enum Per {
     /// 10⁹ bytes.
@@ -133,7 +133,7 @@ fn ratio(idle: Interval, each: &[Sample], others: &[Sample], looks: Looks) -> Op
     })
 }
 
-/// What both are divided by.
+/// The number that both are divided by.
 fn common(each: &[Sample], others: &[Sample]) -> Per {
     let moves = |samples: &[Sample]| samples.iter().any(|sample| sample.bytes > 0);
     match moves(each) && moves(others) {

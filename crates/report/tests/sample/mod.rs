@@ -42,6 +42,7 @@ pub fn run() -> Run {
     ];
     trials[3].warnings.append(&mut warnings);
     Run {
+        exposures: Vec::new(),
         schema: SCHEMA.into(),
         run: "20261121T120000-7f3a".into(),
         plan: "quick".into(),

@@ -1,4 +1,4 @@
-//! What the storage of a system shows, and the space that files take on it.
+//! The look at the storage of a system, and at the space that files take on it.
 
 use super::{STORED, Visit};
 use crate::file_system::exposure::{self, Stored, Tree};
@@ -9,7 +9,7 @@ use crate::record::{Exposure, Shown, Space};
 use std::path::PathBuf;
 
 impl<'a> Visit<'a, '_> {
-    /// What the storage shows of files without the key, and the space that they take.
+    /// Looks at the storage without the key, and at the space that files take.
     ///
     /// # Errors
     /// [`FileSystemError::InClear`] if a system that encrypts shows what it should not.

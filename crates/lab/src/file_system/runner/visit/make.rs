@@ -1,4 +1,4 @@
-//! What is made before an operation: the file system, and the encrypted directory on it.
+//! The file system that is made before an operation, and the encrypted directory on it.
 
 use super::{LONGEST, STORED, Visit};
 use crate::file_system::mounted::make_directory;
