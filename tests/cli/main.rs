@@ -467,7 +467,7 @@ fn doctor_says_what_is_there_and_what_is_missing() {
         "portable (not constant-time)",
         "timers cost",
         "io_uring",
-        "dm-crypt: absent",
+        "lab:dm-crypt: measured with --tier fs",
         "builtin: present\n",
         match cfg!(feature = "rustcrypto") {
             // Compiled in, so it has a version everywhere.

@@ -56,7 +56,12 @@ pub(crate) fn section(run: &Run) -> Vec<Block> {
         blocks.push(Block::text(name(run, seen)).on(PAGE | MARKDOWN));
         let lines = seen.entries.iter().take(LISTED).map(|entry| {
             let path = figure::one_line(&entry.path);
-            format!("{:>8}  {:>10}  {path}", entry.bytes, entry.modified)
+            let day = jiff::Timestamp::from_second(entry.modified);
+            let day = day.map_or_else(
+                |_| figure::UNKNOWN.to_owned(),
+                |time| time.strftime("%Y-%m-%d").to_string(),
+            );
+            format!("{:>8}  {day:>10}  {path}", entry.bytes)
         });
         blocks.push(Block::verbatim(lines.collect()).on(PAGE | MARKDOWN));
     }
