@@ -37,7 +37,7 @@ cargo xtask COMMAND
   book           the pages of docs/ as a website in target/book, by mdBook
   pictures       docs/pictures/terminal.svg and report.png, of the stored run results/quick.json.zst
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
-  results        the tables of docs/RESULTS.md, from the runs in results/
+  results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
   ci             what CI runs: fmt, clippy, edges, prose, cargo-deny, test, package --short, budget

@@ -10,13 +10,7 @@ type Cost = fn(Trial<'_>) -> String;
 
 /// All sections on storage whose runs are there.
 pub(super) fn sections(runs: &Runs) -> String {
-    let sections = [
-        main_job,
-        file_systems,
-        file_encryption,
-        key_derivations,
-        lives,
-    ];
+    let sections = [main_job, file_systems, key_derivations, lives];
     let sections = sections.map(|section| section(runs));
     let found = sections.iter().filter(|section| !section.is_empty());
     found.map(String::as_str).collect::<Vec<_>>().join("\n")
@@ -60,15 +54,14 @@ fn longer(trial: Trial<'_>) -> String {
 }
 
 /// The cost of encrypting files on each kernel, and the part of them that storage shows.
-fn file_encryption(runs: &Runs) -> String {
+pub(super) fn file_encryption(runs: &Runs) -> String {
     let Some(run) = runs.get("file-encryption") else {
         return String::new();
     };
-    let mut text =
-        "### Encryption of files\n\nTime of an operation on ext4 with cold caches, as a \
+    let mut text = "Time of an operation on ext4 with cold caches, as a \
                     multiple of plain.\nThe lab kernels have ciphers in plain C: compare their \
                     columns only with each other.\n"
-            .to_owned();
+        .to_owned();
     let kernels = [
         ("this machine's kernel", ""),
         ("lab kernel 5.10", "lab:"),

@@ -476,7 +476,7 @@ mod tests {
         assert_eq!(tree.on_device(&path).unwrap(), hidden);
         let at = PIECE - 7;
         bytes[at..at + SAMPLE].copy_from_slice(&tree.content(0)[..SAMPLE]);
-        let name = tree.files[4].0.rsplit('/').next().unwrap();
+        let name = tree.files[5].0.rsplit('/').next().unwrap();
         bytes[at + 100..at + 100 + name.len()].copy_from_slice(name.as_bytes());
         std::fs::write(&path, &bytes).unwrap();
         let shown = (Shown::Exact, Shown::Exact);
