@@ -127,7 +127,7 @@ pub fn run(
             context.visit(
                 &mut cells[index],
                 shared.as_ref(),
-                false,
+                round == 0,
                 |operation, sample| {
                     let (cell, sample) = (told, sample);
                     tell(match sample {
@@ -293,8 +293,8 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// All operations on one system; `tell` hears of each before and after. The first visit
-    /// compares content through mounts of its own.
+    /// All operations on one system; `tell` hears of each before and after. In the
+    /// first round, content is compared through mounts of its own.
     fn visit(
         &'a self,
         cell: &mut Cell<'a>,

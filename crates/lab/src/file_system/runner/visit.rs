@@ -48,7 +48,7 @@ pub(super) struct Visit<'a, 'c> {
     pub(super) directory: Option<Directory<'c>>,
     pub(super) mounted: Option<Mounted>,
     pub(super) opened: Option<Opened>,
-    /// Whether nothing of the visit is told.
+    /// Whether it is of the first round, in which content is compared through mounts of its own.
     pub(super) is_first: bool,
     pub(super) content: Content,
     /// The operation that left it so, until it is compared.
