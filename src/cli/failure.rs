@@ -16,8 +16,6 @@ use lab::target::simulated::SimulatedError;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
-use volume::cryptoloop::UnknownDerivation;
-use volume::plain::UnknownHash;
 use volume::recall::RecallError;
 use volume::{Verdict, VolumeError};
 
@@ -171,6 +169,14 @@ impl From<VolumeError> for Failure {
             VolumeError::Block(BlockError::NotADevice { .. }) => {
                 "Name a file or a block device.".to_owned()
             }
+            // An option is known by its own name.
+            VolumeError::Foreign {
+                parameter, format, ..
+            } => {
+                let option = parameter.replace('_', "-");
+                let what = format!("--{option} has no meaning for a {format} volume");
+                return Self::new(code, what, error.cli_remedy());
+            }
             error => error.cli_remedy(),
         };
         Self::of(code, &error, remedy)
@@ -180,18 +186,6 @@ impl From<VolumeError> for Failure {
 impl From<RecallError> for Failure {
     fn from(error: RecallError) -> Self {
         Self::of(2, &error, error.cli_remedy())
-    }
-}
-
-impl From<UnknownHash> for Failure {
-    fn from(error: UnknownHash) -> Self {
-        Self::of(2, &error, error.remedy())
-    }
-}
-
-impl From<UnknownDerivation> for Failure {
-    fn from(error: UnknownDerivation) -> Self {
-        Self::of(2, &error, error.remedy())
     }
 }
 

@@ -87,6 +87,10 @@ impl CliRemedy for VolumeError {
                 "Open the volume with another keyslot or the --volume-key-file, and remove this \
                  keyslot."
             }
+            Self::KeyBits { .. } => "Give a multiple of 8, as in --key-size 256.",
+            Self::SectorBytes { .. } => "Give a --sector-size of 512, 1024, 2048 or 4096.",
+            Self::Unpublished => "Give --experimental to read it with a guessed numbering.",
+            Self::Silent { .. } => "Open it with `cryptmark volume open`.",
             Self::NoHeaderFits => {
                 "Check the passphrase, the key files and the PIM. Try the other of --type tcrypt \
                  and --type veracrypt. Add --tcrypt-hidden, --tcrypt-backup or --tcrypt-system if \

@@ -45,18 +45,27 @@ pub enum Hold {
 }
 
 /// Gives up what [`open`] has taken when it goes. The kernel would do so, too, but for
-/// files that a ring has used a little after the program has ended.
-pub(crate) struct Held(Arc<File>);
+/// files that a ring has used a little after the program has ended. A forked process, which
+/// shares the lock, gives up nothing.
+pub(crate) struct Held {
+    file: Arc<File>,
+    process: u32,
+}
 
 impl Held {
     pub(crate) fn of(file: &Arc<File>) -> Self {
-        Self(Arc::clone(file))
+        Self {
+            file: Arc::clone(file),
+            process: std::process::id(),
+        }
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        system::release(&self.0);
+        if std::process::id() == self.process {
+            system::release(&self.file);
+        }
     }
 }
 

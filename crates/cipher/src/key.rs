@@ -20,6 +20,8 @@ pub struct Key {
     // unlocking one key cannot unlock its neighbour.
     pages: MmapMut,
     len: usize,
+    // The process that has the pages. A forked one has an owner without them.
+    process: u32,
 }
 
 impl Key {
@@ -115,6 +117,7 @@ impl Key {
             locked: None,
             pages,
             len,
+            process: std::process::id(),
         }
     }
 
@@ -125,6 +128,14 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
+        if std::process::id() != self.process {
+            // Here the pages are not there, and something else may be in their place by now.
+            std::mem::forget(self.locked.take());
+            if let Ok(page) = MmapMut::map_anon(1) {
+                std::mem::forget(std::mem::replace(&mut self.pages, page));
+            }
+            return;
+        }
         self.as_bytes_mut().zeroize();
         // Unlocked only now that nothing secret is left; the pages go after that.
         self.locked = None;

@@ -3,10 +3,15 @@
 mod remedy;
 
 use crate::bitlk::RecoveryDamage;
+use crate::cryptoloop::UnknownDerivation;
 use crate::damage::printable;
+use crate::plain::UnknownHash;
+use crate::tcrypt::Family;
 use crate::{Damage, Format, Given, Hash, Secret};
 use block::BlockError;
 use cipher::CipherError;
+use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// The meaning of an error for the user; each one has its own exit code in the program.
@@ -574,6 +579,110 @@ pub enum VolumeError {
         unit: u64,
     },
 
+    /// The format has no use for a parameter that was given.
+    #[error("`{parameter}` has no meaning for {}", format.article())]
+    Foreign {
+        /// Its name in [`Parameters`](crate::Parameters).
+        parameter: &'static str,
+        /// The format.
+        format: Format,
+        /// The formats that have a use for it.
+        formats: &'static [Format],
+    },
+
+    /// No key has this length.
+    #[error("a key of {bits} bits is not possible")]
+    KeyBits {
+        /// The length that was given, bits.
+        bits: usize,
+    },
+
+    /// No encryption sector has this size.
+    #[error("encryption sectors of {bytes} bytes are not possible")]
+    SectorBytes {
+        /// The size that was given.
+        bytes: u32,
+    },
+
+    /// A hash of that name is not known.
+    #[error(transparent)]
+    UnknownHash(#[from] UnknownHash),
+
+    /// A key derivation of cryptoloop is not known by that name.
+    #[error(transparent)]
+    UnknownDerivation(#[from] UnknownDerivation),
+
+    /// TrueCrypt or VeraCrypt have no key derivation of that name.
+    #[error("unknown key derivation `{name}`")]
+    UnknownPrf {
+        /// The program.
+        family: Family,
+        /// The name.
+        name: String,
+    },
+
+    /// BestCrypt's data can only be read by a guess, which was not allowed.
+    #[error("BestCrypt's numbering of data sectors is not published")]
+    Unpublished,
+
+    /// A file with key material cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+
+    /// A key file has no content.
+    #[error("the key file {} is empty", path.display())]
+    EmptyKeyFile {
+        /// The file.
+        path: PathBuf,
+    },
+
+    /// A folder of key files has none.
+    #[error("the folder {} has no key file", path.display())]
+    NoKeyFile {
+        /// The folder.
+        path: PathBuf,
+    },
+
+    /// The device has no signature of a volume.
+    #[error("this has no signature of a volume{}", .holds.map(|name| format!(", and holds {name}")).unwrap_or_default())]
+    NoSignature {
+        /// Its content, if that has a name.
+        holds: Option<&'static str>,
+    },
+
+    /// The start of a LUKS header was overwritten, and the rest of it is there.
+    #[error("the volume has lost the start of its LUKS header")]
+    StartLost,
+
+    /// The format has no header that says anything without the secret.
+    #[error("{} has no header that can be read without its passphrase", format.article())]
+    Silent {
+        /// The format.
+        format: Format,
+    },
+
+    /// The volume needs a secret, and none was given.
+    #[error("{} needs a secret, and none was given", format.article())]
+    NoSecret {
+        /// The format.
+        format: Format,
+    },
+
+    /// The header of the volume's own contradicts the one that it is opened with.
+    #[error(
+        "the volume begins with a header of its own, by which its data are encrypted differently"
+    )]
+    OtherHeader,
+
+    /// This process has not opened the volume: it was forked from the one that has.
+    #[error("the volume was opened by another process, from which this one was forked")]
+    Forked,
+
     /// There is not as much memory as Argon2 needs.
     #[error("there is not enough memory for a key derivation of {memory_kib} KiB")]
     OutOfMemory {
@@ -643,9 +752,11 @@ impl VolumeError {
                 | BlockError::Tampered { .. },
             )
             | Self::OutOfMemory { .. }
+            | Self::Forked
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::OtherKeyslots { .. }
+            | Self::OtherHeader
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::Converting { .. }

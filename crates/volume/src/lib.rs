@@ -8,20 +8,25 @@
 //! The order of work is header → key slot → volume key → mapping → device → sectors. The crate uses
 //! ciphers and block devices; it opens no files, reads no clock and exports no devices.
 //!
+//! A [`Volume`] is all of this in one: it opens the volume at a path, and reads and writes like a
+//! file.
+//!
 //! # Example
 //!
-//! `disk` is any device with a LUKS2 volume, such as a [`block::FileDevice`].
-//!
 //! ```
-//! # use cipher::{Key, SectorSize};
+//! # use cipher::SectorSize;
 //! # use cryptmark_volume::luks2::{Creation, DataCipher, Header, KeyslotOptions};
 //! # use cryptmark_volume::{Hash, Kdf};
-//! use block::BlockDevice;
-//! use cryptmark_volume::{Access, Limits, Opening, Secret};
-//! use std::ops::ControlFlow;
+//! use cipher::Key;
+//! use cryptmark_volume::{Access, OpenOptions, Secret, Volume};
+//! use std::io::{Read, Seek, SeekFrom, Write};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let disk = block::RamDevice::new(17 << 20);
+//! # let folder = tempfile::tempdir()?;
+//! # let path = &folder.path().join("disk.img");
+//! # std::fs::File::create(path)?.set_len(17 << 20)?;
+//! # let options = block::FileOptions { write: true, ..block::FileOptions::default() };
+//! # let disk = block::FileDevice::open(path, &options)?;
 //! # let kdf = Kdf::Pbkdf2 { hash: Hash::Sha256, iterations: 1000 };
 //! # let creation = Creation {
 //! #     cipher: DataCipher::Plain("aes-xts-plain64".parse()?),
@@ -35,17 +40,19 @@
 //! #     uuid: None,
 //! # };
 //! # Header::create(&disk, &creation, &Key::random(64)?, &Key::from_slice(b"correct horse"))?;
-//! let passphrase = Secret::Passphrase(Key::from_slice(b"correct horse"));
-//! let opening = Opening::Luks2 { slot: None };
-//! let (limits, go_on) = (Limits::default(), |_| ControlFlow::Continue(()));
-//! // The header is on the same device as the data.
-//! let opened = opening.unlock(&disk, &disk, &passphrase, Access::Write, &limits, &go_on)?;
-//! let volume = opened.device(&disk, &disk)?;
+//! # drop(disk);
+//! let secret = Secret::Passphrase(Key::from_slice(b"correct horse"));
+//! let options = OpenOptions { access: Access::Write, ..OpenOptions::default() };
+//! let mut volume = Volume::open(path, Some(&secret), &options)?;
+//! assert_eq!(volume.info()["format"], "luks2");
 //!
-//! volume.write_at(0, &[7; 512])?;
-//! let mut sector = [0; 512];
-//! volume.read_at(0, &mut sector)?;
-//! assert_eq!(sector, [7; 512]);
+//! volume.seek(SeekFrom::Start(1000))?;
+//! volume.write_all(b"any bytes at any place")?;
+//! volume.flush()?;
+//!
+//! let mut bytes = [0; 9];
+//! volume.read_at(1000, &mut bytes)?;
+//! assert_eq!(&bytes, b"any bytes");
 //! # Ok(())
 //! # }
 //! ```
@@ -67,6 +74,7 @@ mod fields;
 mod format;
 pub mod fvault2;
 mod hash;
+pub mod info;
 mod integrity;
 mod kdf;
 mod keyslot;
@@ -77,6 +85,7 @@ pub mod luks2;
 mod luks_header;
 mod mapping;
 mod opening;
+mod parameters;
 pub mod parts;
 pub mod plain;
 pub mod recall;
@@ -84,6 +93,7 @@ mod rest;
 mod secret;
 pub mod tcrypt;
 mod unaligned;
+mod volume;
 
 pub use allocation::Allocation;
 pub use calibrate::{KdfKind, Machine};
@@ -100,4 +110,6 @@ pub use luks::checked_uuid;
 pub use luks_header::{Loss, LuksHeader, Own};
 pub use mapping::{Mapping, has_equal_halves};
 pub use opening::{Access, Opened, Opening, Row, Storage};
+pub use parameters::{EARLIER_PLAIN, Parameters};
 pub use secret::{Given, Secret, Unlocked};
+pub use volume::{OpenOptions, Volume, side_header};

@@ -5,26 +5,14 @@ use super::header::check_in_place;
 use super::recognise;
 use crate::cli::Failure;
 use block::BlockDevice;
-use cipher::{CipherSpec, SectorLayout, SectorSize};
+use cipher::{CipherSpec, SectorSize};
 use clap::Args;
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
-use volume::cryptoloop::{Derivation, LoopCipher};
-use volume::plain::{Hashing, Place};
 use volume::recall::Pims;
-use volume::tcrypt::{Family, Keyfiles, Prf};
-use volume::{Format, Hash, Opening, VolumeError, cryptoloop, loopaes, plain, tcrypt};
-use zeroize::Zeroizing;
-
-/// cryptsetup's defaults since 2.7.
-const PLAIN_CIPHER: &str = "aes-xts-plain64";
-const PLAIN_HASH: &str = "sha256";
-/// Its cipher and hash before.
-const EARLIER_PLAIN: [&str; 2] = ["aes-cbc-essiv:sha256", "ripemd160"];
-const LOOP_CIPHER: &str = "aes";
+use volume::tcrypt::{Family, Keyfiles};
+use volume::{EARLIER_PLAIN, Format, Opening, Parameters, VolumeError, tcrypt};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
@@ -177,13 +165,7 @@ impl Devices {
 
 /// Where the header is while a volume is encrypted or decrypted in place.
 pub fn side_header(image: &Path) -> PathBuf {
-    let part = disk::chosen(image).map_or_else(String::new, |part| format!(".{part}"));
-    // All links to it lead to one volume.
-    let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
-    let mut name = image.into_os_string();
-    name.push(part.replace(['/', '\0'], "-"));
-    name.push(".cryptmark-header");
-    name.into()
+    volume::side_header(image, disk::chosen(image).as_deref())
 }
 
 impl VolumeArguments {
@@ -219,8 +201,7 @@ impl VolumeArguments {
 
     /// The cipher that the user named.
     pub fn cipher(&self) -> Result<Option<CipherSpec>, Failure> {
-        let parsed = self.cipher.as_deref().map(str::parse).transpose();
-        Ok(parsed.map_err(VolumeError::Cipher)?)
+        Ok(self.plain_parameters().cipher()?)
     }
 
     /// The hash that the user named.
@@ -230,7 +211,7 @@ impl VolumeArguments {
 
     /// The sector size that the user named.
     pub fn named_sector_size(&self) -> Result<Option<SectorSize>, Failure> {
-        self.sector_size.map(sector_size).transpose()
+        Ok(self.plain_parameters().sector_size()?)
     }
 
     /// The keyslot that the user named.
@@ -366,40 +347,49 @@ impl VolumeArguments {
     /// Format and options as the engine wants them.
     pub fn opening(&self, format: Format) -> Result<Opening, Failure> {
         self.refuse_foreign_options(format)?;
-        Ok(match format {
-            Format::Luks1 => Opening::Luks1 {
-                slot: self.key_slot,
-            },
-            Format::Luks2 => Opening::Luks2 {
-                slot: self.key_slot,
-            },
-            Format::Plain => Opening::Plain(self.plain()?),
-            Format::Cryptoloop => Opening::Cryptoloop(self.cryptoloop()?),
-            Format::LoopAes => Opening::LoopAes(self.loopaes()?),
-            Format::Tcrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::TrueCrypt)?)),
-            Format::Veracrypt => Opening::Tcrypt(Box::new(self.tcrypt(Family::VeraCrypt)?)),
-            Format::Bitlk => Opening::Bitlk,
-            Format::Fvault2 => Opening::Fvault2,
-            Format::Bestcrypt if self.experimental => Opening::Bestcrypt,
-            Format::Bestcrypt => {
-                return Err(Failure::new(
-                    2,
-                    "BestCrypt's numbering of data sectors is not published",
-                    "Give --experimental to read it with a guessed numbering.",
-                ));
-            }
+        Ok(self.parameters()?.opening(format)?)
+    }
+
+    /// The options as the engine wants them.
+    fn parameters(&self) -> Result<Parameters, Failure> {
+        let keyfiles = match self.keyfiles.is_empty() {
+            true => None,
+            false => Some(Keyfiles::read(&self.keyfiles)?),
+        };
+        Ok(Parameters {
+            veracrypt_pim: self.pim()?,
+            keyfiles,
+            ..self.plain_parameters()
         })
+    }
+
+    /// The same without what has to be read or checked first.
+    fn plain_parameters(&self) -> Parameters {
+        Parameters {
+            cipher: self.cipher.clone(),
+            key_size: self.key_size,
+            hash: self.hash.clone(),
+            offset: self.offset.map(|offset| offset.bytes),
+            skip: self.skip,
+            size: self.size.map(|size| size.bytes),
+            sector_size: self.sector_size,
+            iv_large_sectors: self.iv_large_sectors,
+            key_slot: self.key_slot,
+            tcrypt_hidden: self.tcrypt_hidden,
+            tcrypt_backup: self.tcrypt_backup,
+            tcrypt_system: self.tcrypt_system,
+            veracrypt_pim: self.veracrypt_pim.map(Pims::first),
+            keyfiles: (!self.keyfiles.is_empty()).then(Keyfiles::none),
+            experimental: self.experimental,
+            key_derivation: self.key_derivation.clone(),
+        }
     }
 
     /// Refuses an option that the format has no use for, because it is a mistake. It also refuses a
     /// header that is out of date because the volume is being reencrypted.
     pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
-        use Format::{Cryptoloop, LoopAes, Luks1, Luks2, Plain, Tcrypt, Veracrypt};
-        const HEADLESS: &[Format] = &[Plain, Cryptoloop, LoopAes];
-        const SEARCHED: &[Format] = &[Plain, Cryptoloop, LoopAes, Tcrypt, Veracrypt];
-        const TCRYPT: &[Format] = &[Tcrypt, Veracrypt];
         let side = side_header(&self.image);
-        if TCRYPT.contains(&format) && side.exists() {
+        if matches!(format, Format::Tcrypt | Format::Veracrypt) && side.exists() {
             return Err(Failure::new(
                 2,
                 format!(
@@ -410,51 +400,15 @@ impl VolumeArguments {
                 "Continue with `cryptmark volume reencrypt`. To open it now, omit --type.",
             ));
         }
-        let given = [
-            ("--cipher", self.cipher.is_some(), SEARCHED),
-            ("--key-size", self.key_size.is_some(), HEADLESS),
-            (
-                "--hash",
-                self.hash.is_some(),
-                &[Plain, LoopAes, Tcrypt, Veracrypt],
-            ),
-            ("--offset", self.offset.is_some(), HEADLESS),
-            ("--skip", self.skip.is_some(), HEADLESS),
-            ("--size", self.size.is_some(), HEADLESS),
-            ("--sector-size", self.sector_size.is_some(), &[Plain]),
-            ("--iv-large-sectors", self.iv_large_sectors, &[Plain]),
-            ("--header", self.header.is_some(), &[Luks1, Luks2]),
-            ("--tcrypt-hidden", self.tcrypt_hidden, TCRYPT),
-            ("--tcrypt-backup", self.tcrypt_backup, TCRYPT),
-            ("--tcrypt-system", self.tcrypt_system, TCRYPT),
-            (
-                "--veracrypt-pim",
-                self.veracrypt_pim.is_some(),
-                &[Veracrypt],
-            ),
-            ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
-            ("--key-slot", self.key_slot.is_some(), &[Luks1, Luks2]),
-            ("--experimental", self.experimental, &[Format::Bestcrypt]),
-            (
-                "--key-derivation",
-                self.key_derivation.is_some(),
-                &[Cryptoloop],
-            ),
-        ];
-        match given
-            .iter()
-            .find(|(_, given, formats)| *given && !formats.contains(&format))
-        {
-            None => Ok(()),
-            Some((option, _, formats)) => {
-                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
-                Err(Failure::new(
-                    2,
-                    format!("{option} has no meaning for a {format} volume"),
-                    format!("Omit it; it is for {}.", names.join(", ")),
-                ))
+        if self.header.is_some() && !matches!(format, Format::Luks1 | Format::Luks2) {
+            return Err(VolumeError::Foreign {
+                parameter: "header",
+                format,
+                formats: &[Format::Luks1, Format::Luks2],
             }
+            .into());
         }
+        Ok(self.plain_parameters().check(format)?)
     }
 
     /// Whether the user takes a guess for the data.
@@ -509,21 +463,7 @@ impl VolumeArguments {
 
     /// The options for opening a TrueCrypt or VeraCrypt volume.
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
-        let place = match (self.tcrypt_system, self.tcrypt_hidden, self.tcrypt_backup) {
-            (true, _, _) => tcrypt::Place::System,
-            (_, true, true) => tcrypt::Place::HiddenBackup,
-            (_, true, false) => tcrypt::Place::Hidden,
-            (_, false, true) => tcrypt::Place::NormalBackup,
-            (_, false, false) => tcrypt::Place::Normal,
-        };
-        Ok(tcrypt::Opening {
-            family,
-            place,
-            pim: self.pim()?,
-            prf: prf(family, self.hash.as_deref())?,
-            algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
-            keyfiles: keyfiles(&self.keyfiles)?,
-        })
+        Ok(self.parameters()?.tcrypt(family)?)
     }
 
     /// How cryptsetup up to 2.6 would open a plain volume of which the user names neither cipher
@@ -537,165 +477,16 @@ impl VolumeArguments {
             return Ok(None);
         }
         let [cipher, hash] = EARLIER_PLAIN.map(|text| Some(text.to_owned()));
-        let earlier = Self {
+        let earlier = Parameters {
             cipher,
             hash,
-            ..self.clone()
+            ..self.plain_parameters()
         };
         Ok(Some(Opening::Plain(earlier.plain()?)))
     }
 
-    fn plain(&self) -> Result<plain::Opening, Failure> {
-        let notation = self.cipher.as_deref().unwrap_or(PLAIN_CIPHER);
-        let spec: CipherSpec = notation.parse().map_err(VolumeError::Cipher)?;
-        let hash = self.hash.as_deref().unwrap_or(PLAIN_HASH);
-        Ok(plain::Opening {
-            spec,
-            key_bytes: self.key_bytes()?,
-            hashing: hash.parse::<Hashing>()?,
-            place: Place {
-                offset: self.offset.map_or(0, |offset| offset.bytes),
-                skip: self.skip.unwrap_or(0),
-                size: self.size.map(|size| size.bytes),
-            },
-            layout: SectorLayout {
-                size: self.sector_size()?,
-                large_iv: self.iv_large_sectors,
-            },
-        })
-    }
-
-    fn cryptoloop(&self) -> Result<cryptoloop::Opening, Failure> {
-        let notation = self.cipher.as_deref().unwrap_or(LOOP_CIPHER);
-        let derivation = self.key_derivation.as_deref().map(str::parse::<Derivation>);
-        Ok(cryptoloop::Opening {
-            cipher: notation
-                .parse::<LoopCipher>()
-                .map_err(VolumeError::Cipher)?,
-            key_bytes: self.key_bytes()?,
-            derivation: derivation.transpose()?.unwrap_or_default(),
-            offset: self.offset.map_or(0, |offset| offset.bytes),
-            skip: self.skip,
-            size: self.size.map(|size| size.bytes),
-        })
-    }
-
-    fn loopaes(&self) -> Result<loopaes::Opening, Failure> {
-        let notation = self.cipher.as_deref().unwrap_or(LOOP_CIPHER);
-        let spec: CipherSpec = notation.parse().map_err(VolumeError::Cipher)?;
-        let hash = match &self.hash {
-            None => None,
-            Some(name) => {
-                Some(Hash::named(name).ok_or_else(|| plain::UnknownHash { text: name.clone() })?)
-            }
-        };
-        Ok(loopaes::Opening {
-            cipher: spec.algorithms()[0],
-            key_bytes: self.key_bytes()?.unwrap_or(32),
-            hash,
-            offset: self.offset.map_or(0, |offset| offset.bytes),
-            skip: self.skip,
-            size: self.size.map(|size| size.bytes),
-        })
-    }
-
     /// The length of the key that the user named.
     pub fn key_bytes(&self) -> Result<Option<usize>, Failure> {
-        match self.key_size {
-            Some(bits) if bits == 0 || !bits.is_multiple_of(8) || bits > 65_536 => {
-                Err(Failure::new(
-                    2,
-                    format!("a key of {bits} bits is not possible"),
-                    "Give a multiple of 8, as in --key-size 256.",
-                ))
-            }
-            bits => Ok(bits.map(|bits| bits / 8)),
-        }
+        Ok(self.plain_parameters().key_bytes()?)
     }
-
-    fn sector_size(&self) -> Result<SectorSize, Failure> {
-        sector_size(self.sector_size.unwrap_or(512))
-    }
-}
-
-/// The encryption sector size of so many bytes.
-pub fn sector_size(bytes: u32) -> Result<SectorSize, Failure> {
-    SectorSize::from_bytes(bytes).ok_or_else(|| {
-        Failure::new(
-            2,
-            format!("encryption sectors of {bytes} bytes are not possible"),
-            "Give a --sector-size of 512, 1024, 2048 or 4096.",
-        )
-    })
-}
-
-/// The key derivation that `--hash` names.
-pub fn prf(family: Family, name: Option<&str>) -> Result<Option<Prf>, Failure> {
-    let Some(name) = name else { return Ok(None) };
-    let known = Prf::all(family);
-    match Prf::named(name).filter(|prf| known.contains(prf)) {
-        Some(prf) => Ok(Some(prf)),
-        None => Err(Failure::new(
-            2,
-            format!("unknown key derivation `{name}`"),
-            format!(
-                "{} has {}.",
-                family.format().title(),
-                known
-                    .iter()
-                    .map(|prf| prf.name())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            ),
-        )),
-    }
-}
-
-/// The key files, and those in folders, mixed.
-pub fn keyfiles(paths: &[PathBuf]) -> Result<Keyfiles, Failure> {
-    let mut mixed = Keyfiles::none();
-    for path in paths {
-        let unreadable = |error| {
-            Failure::new(
-                2,
-                format!("cannot read {}: {error}", path.display()),
-                "Check the path and its permissions.",
-            )
-        };
-        let add = |mixed: &mut Keyfiles, path: &Path| -> Result<(), Failure> {
-            let mut content = Zeroizing::new(Vec::with_capacity(Keyfiles::MOST_BYTES));
-            let file = File::open(path).map_err(unreadable)?;
-            let mut part = file.take(Keyfiles::MOST_BYTES as u64);
-            part.read_to_end(&mut content).map_err(unreadable)?;
-            if content.is_empty() {
-                return Err(Failure::new(
-                    2,
-                    format!("the key file {} is empty", path.display()),
-                    "Check that it is the right file.",
-                ));
-            }
-            Ok(mixed.add(&content)?)
-        };
-        if !path.is_dir() {
-            add(&mut mixed, path)?;
-            continue;
-        }
-        let before = mixed.count();
-        for entry in std::fs::read_dir(path).map_err(unreadable)? {
-            let entry = entry.map_err(unreadable)?;
-            // As VeraCrypt does it: no folders in folders, and nothing that hides.
-            let hides = entry.file_name().as_encoded_bytes().starts_with(b".");
-            if entry.path().is_file() && !hides {
-                add(&mut mixed, &entry.path())?;
-            }
-        }
-        if mixed.count() == before {
-            return Err(Failure::new(
-                2,
-                format!("the folder {} has no key file", path.display()),
-                "Check that it is the right folder: files whose names begin with a dot do not count.",
-            ));
-        }
-    }
-    Ok(mixed)
 }

@@ -7,7 +7,7 @@ pub use ground::Ground;
 
 use encryption::{CipherName, Encryption};
 
-use super::arguments::{Extent, sector_size};
+use super::arguments::Extent;
 use super::copy::tell;
 use super::create_tcrypt;
 use super::disk::{self, Disk};
@@ -24,7 +24,8 @@ use std::path::PathBuf;
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::Family;
 use volume::{
-    Access, CryptDevice, Draft, Format, Mapping, SealedDevice, VolumeError, luks1, luks2,
+    Access, CryptDevice, Draft, Format, Mapping, Parameters, SealedDevice, VolumeError, luks1,
+    luks2,
 };
 
 /// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
@@ -378,7 +379,11 @@ impl CreateOptions {
     }
 
     fn sector_size(&self) -> Result<Option<SectorSize>, Failure> {
-        self.sector_size.map(sector_size).transpose()
+        let parameters = Parameters {
+            sector_size: self.sector_size,
+            ..Parameters::default()
+        };
+        Ok(parameters.sector_size()?)
     }
 
     /// An option that the format has no use for is a mistake, and not silently

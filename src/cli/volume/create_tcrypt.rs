@@ -1,6 +1,5 @@
 //! TrueCrypt and VeraCrypt volumes made, normal and hidden.
 
-use super::arguments::{keyfiles, prf};
 use super::create::{CreateOptions, Ground, fill};
 use super::disk::Disk;
 use super::header::strange_at;
@@ -14,14 +13,14 @@ use cipher::Key;
 use volume::tcrypt::{
     Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Place, Prf, Sealing, Unlocked,
 };
-use volume::{Draft, Hash, Limits, Secret};
+use volume::{Draft, Hash, Limits, Secret, VolumeError};
 
 /// Makes a volume of all of the file or device.
 pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
     let sealing = Sealing {
-        prf: prf(family, options.hash.as_deref())?.unwrap_or(Prf::Pbkdf2(Hash::Sha512)),
+        prf: named_prf(family, options)?.unwrap_or(Prf::Pbkdf2(Hash::Sha512)),
         pim: options.veracrypt_pim,
-        keyfiles: keyfiles(&options.keyfiles)?,
+        keyfiles: Keyfiles::read(&options.keyfiles)?,
     };
     if let Some(size) = options.size {
         check_whole(size.bytes)?;
@@ -79,16 +78,16 @@ pub fn refuse_copy(opening: &Opening, unlocked: &Unlocked) -> Result<(), Failure
 /// Makes a hidden volume at the end of the normal one.
 pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), Failure> {
     let sealing = Sealing {
-        prf: prf(family, options.hash.as_deref())?.unwrap_or(Prf::Pbkdf2(Hash::Sha512)),
+        prf: named_prf(family, options)?.unwrap_or(Prf::Pbkdf2(Hash::Sha512)),
         pim: options.veracrypt_pim,
-        keyfiles: keyfiles(&options.keyfiles)?,
+        keyfiles: Keyfiles::read(&options.keyfiles)?,
     };
     let device = Disk::open(&options.image, true)?;
     let secret = options.secret.secret(family.format(), &options.image)?;
     let search = Search::start()?;
     let outer_opening = Opening {
         pim: options.outer_pim,
-        keyfiles: keyfiles(&options.outer_keyfiles)?,
+        keyfiles: Keyfiles::read(&options.outer_keyfiles)?,
         ..Opening::new(family)
     };
     let watch = |progress| search.watch(progress);
@@ -207,6 +206,12 @@ fn is_cheap(family: Family, sealing: &Sealing, passphrase: &Key) -> bool {
 /// passphrase from which on it takes smaller ones.
 const USUAL_PIM: u32 = 485;
 const LONG_PASSPHRASE: usize = 20;
+
+/// The key derivation that `--hash` names.
+fn named_prf(family: Family, options: &CreateOptions) -> Result<Option<Prf>, VolumeError> {
+    let named = options.hash.as_deref().map(|name| Prf::of(family, name));
+    named.transpose()
+}
 
 /// With key files, the passphrase may be empty, and is not asked for.
 fn passphrase(options: &CreateOptions, keyfiles: &Keyfiles) -> Result<Key, Failure> {

@@ -123,20 +123,13 @@ impl Disk {
         Ok(Self::File(opened, None))
     }
 
-    /// Refuses a volume that another program is reencrypting. cryptsetup locks the volume's file
-    /// for moments only. As long as it works, it locks a name with the UUID in it.
+    /// Refuses a volume that another program is reencrypting.
     #[cfg(target_os = "linux")]
     fn check_settled(&self, place: &Path) -> Result<(), Failure> {
         let Ok(header) = Header::read(self) else {
             return Ok(());
         };
-        let uuid = header.binary.uuid.lossy();
-        // The header says what it likes, and this is going to be the name of a file.
-        let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        if !header.is_reencrypting() || !uuid.bytes().all(plain) {
-            return Ok(());
-        }
-        match hold::resource_users(&format!("LUKS2-reencryption-{uuid}")) {
+        match header.reencrypted_by() {
             None => Ok(()),
             Some(users) => {
                 let path = place.to_owned();

@@ -156,10 +156,10 @@ pub fn named_hash(name: Option<&str>) -> Result<Option<Hash>, Failure> {
     let Some(name) = name else { return Ok(None) };
     match Hash::named(name) {
         Some(hash) => Ok(Some(hash)),
-        None => Err(plain::UnknownHash {
-            text: name.to_owned(),
+        None => {
+            let text = name.to_owned();
+            Err(VolumeError::UnknownHash(plain::UnknownHash { text }).into())
         }
-        .into()),
     }
 }
 

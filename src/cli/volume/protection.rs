@@ -1,13 +1,14 @@
 //! `--protect-hidden`: the hidden volume in a TrueCrypt or VeraCrypt volume, left as
 //! it is by whatever writes to the outer one.
 
-use super::arguments::{Devices, VolumeArguments, keyfiles};
+use super::arguments::{Devices, VolumeArguments};
 use super::open::Search;
 use super::secrets::passphrase_in;
 use crate::cli::Failure;
 use block::ByteRange;
 use clap::Args;
 use std::path::PathBuf;
+use volume::tcrypt::Keyfiles;
 use volume::{Limits, Secret, tcrypt};
 
 /// The options that say which hidden volume is to be protected.
@@ -50,7 +51,7 @@ impl ProtectionArguments {
         let opening = tcrypt::Opening {
             place: tcrypt::Place::Hidden,
             pim: self.protection_pim,
-            keyfiles: keyfiles(&self.protection_keyfiles)?,
+            keyfiles: Keyfiles::read(&self.protection_keyfiles)?,
             ..tcrypt::Opening::new(family)
         };
         let secret = Secret::Passphrase(passphrase_in(path)?);

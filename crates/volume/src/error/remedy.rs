@@ -1,6 +1,7 @@
 //! What the user can do about a [`VolumeError`].
 
 use super::VolumeError;
+use crate::tcrypt::Prf;
 use crate::{Finisher, Format, Given, Instead};
 
 impl VolumeError {
@@ -206,6 +207,38 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Lacks { instead, .. } => instead.remedy(),
+            Self::Foreign { formats, .. } => {
+                let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+                format!("Omit it; it is for {}.", names.join(", "))
+            }
+            Self::KeyBits { .. } => "Give a multiple of 8, such as 256.".to_owned(),
+            Self::SectorBytes { .. } => "Give 512, 1024, 2048 or 4096.".to_owned(),
+            Self::UnknownHash(error) => error.remedy(),
+            Self::UnknownDerivation(error) => error.remedy(),
+            Self::UnknownPrf { family, .. } => {
+                let names: Vec<_> = Prf::all(*family).iter().map(|prf| prf.name()).collect();
+                let title = family.format().title();
+                format!("{title} has {}.", names.join(", "))
+            }
+            Self::Unpublished => "Allow a guessed numbering to read the data.".to_owned(),
+            Self::Unreadable { .. } => "Check the path and its permissions.".to_owned(),
+            Self::EmptyKeyFile { .. } => "Check that it is the right file.".to_owned(),
+            Self::NoKeyFile { .. } => "Check that it is the right folder: files whose names begin \
+                                       with a dot do not count."
+                .to_owned(),
+            Self::NoSignature { .. } => {
+                "Name its format. Plain, TrueCrypt, VeraCrypt, cryptoloop and loop-AES volumes \
+                 have no signature."
+                    .to_owned()
+            }
+            Self::StartLost => "Repair the header: its remains may suffice.".to_owned(),
+            Self::Silent { .. } => "Open the volume.".to_owned(),
+            Self::NoSecret { format } => format.secrets().to_owned(),
+            Self::OtherHeader => {
+                "Nothing was changed. Open the volume with its own header, or for reading only."
+                    .to_owned()
+            }
+            Self::Forked => "Open the volume in each process that uses it.".to_owned(),
             Self::HiddenSize { .. } => {
                 "Choose a size that leaves room for the data of the outer volume.".to_owned()
             }

@@ -113,6 +113,20 @@ impl Header {
         self.metadata.config.requirements.iter().any(known)
     }
 
+    /// The programs that are reencrypting the volume, as far as this can be known. cryptsetup locks
+    /// the volume's file for moments only. As long as it works, it locks a name with the UUID in
+    /// it.
+    #[cfg(target_os = "linux")]
+    pub fn reencrypted_by(&self) -> Option<block::hold::Users> {
+        let uuid = self.binary.uuid.lossy();
+        // The header says what it likes, and this is going to be the name of a file.
+        let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+        match self.is_reencrypting() && uuid.bytes().all(plain) {
+            true => block::hold::resource_users(&format!("LUKS2-reencryption-{uuid}")),
+            false => None,
+        }
+    }
+
     /// Whether all the data are decrypted, and no reencryption is left to end.
     pub fn is_decrypted(&self) -> bool {
         let mut segments = self.metadata.segments.values();

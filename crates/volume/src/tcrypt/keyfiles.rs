@@ -5,7 +5,10 @@ use crate::VolumeError;
 use crate::crc;
 use cipher::Key;
 use std::fmt;
-use zeroize::Zeroize;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use zeroize::{Zeroize, Zeroizing};
 
 /// The length of the pool that key files are mixed into, bytes. VeraCrypt's is longer for a longer
 /// passphrase.
@@ -53,6 +56,51 @@ impl Keyfiles {
         mix(&mut self.long, content);
         self.count += 1;
         Ok(())
+    }
+
+    /// The files at `paths`, and those in folders there, mixed. As in VeraCrypt, folders in folders
+    /// and files whose names begin with a dot do not count.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unreadable`], [`VolumeError::EmptyKeyFile`] and [`VolumeError::NoKeyFile`].
+    pub fn read(paths: &[PathBuf]) -> Result<Self, VolumeError> {
+        let mut mixed = Self::none();
+        for path in paths {
+            if !path.is_dir() {
+                mixed.add_file(path)?;
+                continue;
+            }
+            let unreadable = |source| VolumeError::Unreadable {
+                path: path.clone(),
+                source,
+            };
+            let before = mixed.count();
+            for entry in fs::read_dir(path).map_err(unreadable)? {
+                let entry = entry.map_err(unreadable)?;
+                let hides = entry.file_name().as_encoded_bytes().starts_with(b".");
+                if entry.path().is_file() && !hides {
+                    mixed.add_file(&entry.path())?;
+                }
+            }
+            if mixed.count() == before {
+                return Err(VolumeError::NoKeyFile { path: path.clone() });
+            }
+        }
+        Ok(mixed)
+    }
+
+    fn add_file(&mut self, path: &Path) -> Result<(), VolumeError> {
+        let path = path.to_owned();
+        let mut content = Zeroizing::new(Vec::with_capacity(Self::MOST_BYTES));
+        let read = File::open(&path).and_then(|file| {
+            let mut part = file.take(Self::MOST_BYTES as u64);
+            part.read_to_end(&mut content)
+        });
+        match read {
+            Err(source) => Err(VolumeError::Unreadable { path, source }),
+            Ok(0) => Err(VolumeError::EmptyKeyFile { path }),
+            Ok(_) => self.add(&content),
+        }
     }
 
     /// How many were added.

@@ -70,6 +70,18 @@ impl Prf {
         }
     }
 
+    /// The one of `family` that `name` names.
+    ///
+    /// # Errors
+    /// [`VolumeError::UnknownPrf`].
+    pub fn of(family: Family, name: &str) -> Result<Self, VolumeError> {
+        let known = Self::named(name).filter(|prf| Self::all(family).contains(prf));
+        known.ok_or_else(|| VolumeError::UnknownPrf {
+            family,
+            name: name.to_owned(),
+        })
+    }
+
     /// The derivation with its costs, of which no PIM or 0 gives the usual ones.
     ///
     /// # Errors

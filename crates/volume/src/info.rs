@@ -1,0 +1,390 @@
+//! What headers say, as data for programs.
+
+use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
+use crate::{Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt};
+use block::BlockDevice;
+use serde_json::{Value, json};
+
+/// What the header of a volume of `format` on `device` says without any secret: an object with
+/// `format` and members that depend on the format, such as `uuid`, `cipher`, `key_bits` and
+/// `keyslots` by their numbers. Lengths and offsets are bytes. A member `unusable` says why
+/// something cannot be used.
+///
+/// # Errors
+/// [`VolumeError::Lacks`] for a format whose header says nothing without the passphrase; those of
+/// reading the header.
+pub fn header(format: Format, device: &dyn BlockDevice) -> Result<Value, VolumeError> {
+    Ok(match format {
+        Format::Luks1 => luks1(device)?,
+        Format::Luks2 => luks2(&luks2::Header::read(device)?),
+        Format::Bestcrypt => bestcrypt(&bestcrypt::Header::read(device)?),
+        Format::Fvault2 => fvault2(&fvault2::Header::read(device)?),
+        Format::Bitlk => bitlk(&bitlk::Header::read(device)?, device),
+        Format::Tcrypt
+        | Format::Veracrypt
+        | Format::Plain
+        | Format::Cryptoloop
+        | Format::LoopAes => return Err(VolumeError::Silent { format }),
+    })
+}
+
+/// What the header of a TrueCrypt or VeraCrypt volume says, which `opening` has unlocked.
+///
+/// # Errors
+/// Those of [`tcrypt::Prf::kdf`].
+pub fn tcrypt(
+    opening: &tcrypt::Opening,
+    unlocked: &tcrypt::Unlocked,
+) -> Result<Value, VolumeError> {
+    let (header, family) = (&unlocked.header, opening.family);
+    let kdf = unlocked.prf.kdf(family, unlocked.place, opening.pim)?;
+    Ok(json!({
+        "format": family.format().name(),
+        "header": match unlocked.place {
+            tcrypt::Place::Normal => "normal",
+            tcrypt::Place::NormalBackup => "backup of the normal one",
+            tcrypt::Place::Hidden => "hidden",
+            tcrypt::Place::HiddenBackup => "backup of the hidden one",
+            tcrypt::Place::System => "system",
+        },
+        "header_offset": unlocked.offset,
+        "header_version": header.version,
+        "least_program": format!("{:x}.{:02x}", header.least_program >> 8, header.least_program & 0xff),
+        "cipher": unlocked.spec.to_string(),
+        "kdf": kdf.to_string(),
+        "volume_bytes": header.volume_size,
+        "hidden_bytes": header.hidden_size,
+        "data_offset": header.data_offset,
+        "encrypted_bytes": header.encrypted_bytes,
+        "sector_size": header.sector_size,
+        "flags": header.flags,
+        "volume_time": header.volume_time,
+        "header_time": header.header_time,
+    }))
+}
+
+/// The mappings of an opened volume, an array.
+pub(crate) fn mappings(opened: &Opened) -> Value {
+    let rows = opened.rows.iter().map(|row| &row.mapping);
+    let whole = opened.bitlk.iter().map(|bitlk| &bitlk.mapping);
+    let mut said: Vec<Value> = rows
+        .chain(whole)
+        .map(|mapping| {
+            json!({
+                "cipher": mapping.spec.to_string(),
+                "key_bits": mapping.key.len() * 8,
+                "sector_size": mapping.layout.size.bytes(),
+                "offset": mapping.data.offset,
+                "length": mapping.data.length,
+                "first_iv": mapping.first.get(),
+            })
+        })
+        .collect();
+    said.extend(opened.sealed.iter().map(|sealed| {
+        json!({
+            "cipher": sealed.encryption.to_string(),
+            "integrity": sealed.integrity.to_string(),
+            "key_bits": sealed.key.len() * 8,
+            "sector_size": sealed.sector_size.bytes(),
+        })
+    }));
+    Value::Array(said)
+}
+
+fn bestcrypt(header: &bestcrypt::Header) -> Value {
+    let keyslots: serde_json::Map<_, _> = header
+        .keyslots
+        .iter()
+        .map(|slot| (slot.number.to_string(), json!({ "type": slot.kind.name() })))
+        .collect();
+    json!({
+        "format": "bestcrypt",
+        "description": header.description,
+        "key_generator": format!("{}, version {}", header.generator, header.generator_version),
+        "iterations": header.iterations,
+        "hash": header.hash.name(),
+        "cipher": "aes",
+        "mode": header.mode.to_string(),
+        "data_offset": header.data_start,
+        "data_bytes": header.data_length,
+        "keyslots": keyslots,
+    })
+}
+
+fn bitlk(header: &bitlk::Header, device: &dyn BlockDevice) -> Value {
+    let size = device.geometry().size;
+    let encrypted = header.conversion.encrypted_bytes(size);
+    let protectors: serde_json::Map<_, _> = header
+        .protectors
+        .iter()
+        .map(|protector| {
+            let mut said = json!({
+                "type": protector.kind.name(),
+                "changed": windows_time(protector.modified),
+                "opened_by": protector.kind.opened_by(),
+            });
+            if let Some(name) = protector.name.as_deref().filter(|name| !name.is_empty()) {
+                said["name"] = json!(name);
+            }
+            (protector.identifier.to_string(), without_unknowns(said))
+        })
+        .collect();
+    let lost = header.conversion.lost();
+    without_unknowns(json!({
+        "format": "bitlk",
+        "made_by": match header.generation {
+            bitlk::Generation::Vista => "Windows Vista",
+            bitlk::Generation::Seven => "Windows 7 or later",
+            bitlk::Generation::ToGo => "BitLocker To Go",
+        },
+        "uuid": header.identifier.to_string(),
+        "description": header.description,
+        "created": windows_time(header.created),
+        "metadata_version": header.version,
+        "copies": header.copies.each_ref().map(ToString::to_string),
+        "cipher": header.method.spec().to_string(),
+        "key_bits": header.method.key_bytes() * 8,
+        "sector_size": header.sector_size.bytes(),
+        "state": header.conversion.state.name(),
+        "volume_bytes": size,
+        "encrypted_bytes": encrypted,
+        "encrypt_on_write": header.conversion.is_on_write(),
+        "bitmaps": lost.map(|damage| format!("damaged: {damage}")),
+        "protectors": protectors,
+    }))
+}
+
+fn without_unknowns(mut said: Value) -> Value {
+    if let Some(members) = said.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    said
+}
+
+fn fvault2(header: &fvault2::Header) -> Value {
+    let users: serde_json::Map<_, _> = (0..)
+        .zip(&header.users)
+        .map(|(number, user): (u32, _)| {
+            let said = json!({
+                "identifier": user.identifier,
+                "hint": user.hint,
+                "kdf": format!("pbkdf2-sha256, {} iterations", user.iterations),
+            });
+            (number.to_string(), without_unknowns(said))
+        })
+        .collect();
+    let extents: Vec<Value> = header
+        .extents
+        .iter()
+        .map(|extent| {
+            json!({
+                "start": extent.start,
+                "offset": extent.place.offset,
+                "size": extent.place.length,
+            })
+        })
+        .collect();
+    without_unknowns(json!({
+        "format": "fvault2",
+        "physical_volume": header.physical.to_string(),
+        "family": header.family.to_string(),
+        "name": header.name,
+        "cipher": "aes-xts-plain64",
+        "key_bits": 256,
+        "state": header.conversion,
+        "volume_bytes": header.size,
+        "data_offset": header.extents.first().map(|extent| extent.place.offset),
+        "extents": (extents.len() > 1).then_some(extents),
+        "users": users,
+    }))
+}
+
+/// A time in 100 ns since 1601, as Windows counts.
+fn windows_time(ticks: u64) -> Option<String> {
+    const SECONDS_TO_1970: i64 = 11_644_473_600;
+    let seconds = (ticks / 10_000_000) as i64 - SECONDS_TO_1970;
+    let time = jiff::Timestamp::from_second(seconds).ok()?;
+    (ticks > 0).then(|| time.to_string())
+}
+
+/// The fields of a header, including one that cannot be used.
+fn luks1(device: &dyn BlockDevice) -> Result<Value, VolumeError> {
+    let outline = luks1::Outline::read(device)?;
+    let texts = &outline.texts;
+    let mut keyslots = serde_json::Map::new();
+    for (number, keyslot) in (0_u32..).zip(&outline.keyslots) {
+        let said = match &keyslot.unusable {
+            Some(why) => json!({ "unusable": why.to_string() }),
+            None if keyslot.active => json!({
+                "kdf": format!("pbkdf2-{}", texts.hash),
+                "iterations": keyslot.iterations,
+                "offset": keyslot.offset,
+                "stripes": keyslot.stripes,
+            }),
+            None => continue,
+        };
+        keyslots.insert(number.to_string(), said);
+    }
+    let mut info = json!({
+        "format": "luks1",
+        "uuid": texts.uuid.lossy(),
+        "cipher": texts.notation(),
+        "key_bits": outline.key_bytes * 8,
+        "hash": texts.hash.lossy(),
+        "payload_offset": outline.payload_offset,
+        "keyslots": keyslots,
+    });
+    if let Err(error) = luks1::Header::read(device) {
+        info["unusable"] = json!(error.to_string());
+    }
+    Ok(info)
+}
+
+fn luks2(header: &luks2::Header) -> Value {
+    let metadata = &header.metadata;
+    let named = |numbers: &[u32]| numbers.to_vec();
+    let keyslots: serde_json::Map<_, _> = metadata
+        .keyslots
+        .iter()
+        .map(|(number, keyslot)| {
+            let bound = metadata
+                .digests
+                .values()
+                .any(|digest| digest.keyslots.contains(number) && !digest.segments.is_empty());
+            let mut said = match keyslot {
+                Keyslot::Luks2(keyslot) => json!({
+                    "type": "luks2",
+                    "key_bits": keyslot.key_bytes * 8,
+                    "priority": match keyslot.priority {
+                        Priority::Ignore => "ignore",
+                        Priority::Normal => "normal",
+                        Priority::Prefer => "prefer",
+                    },
+                    "bound": bound,
+                    "kdf": keyslot.kdf.to_string(),
+                    "cipher": keyslot.encryption,
+                    "cipher_key_bits": keyslot.area_key_bytes * 8,
+                    "af_stripes": keyslot.af.stripes,
+                    "af_hash": keyslot.af.hash.name(),
+                    "offset": keyslot.area.offset,
+                    "size": keyslot.area.length,
+                }),
+                Keyslot::Other {
+                    kind,
+                    key_bytes,
+                    area,
+                    ..
+                } => {
+                    let mut said = json!({ "type": kind });
+                    if let Some(bytes) = key_bytes {
+                        said["key_bits"] = json!(bytes * 8);
+                    }
+                    if let Some(area) = area {
+                        said["offset"] = json!(area.offset);
+                        said["size"] = json!(area.length);
+                    }
+                    said
+                }
+            };
+            if let Err(error) = header.check_keyslot(*number, &Limits::default()) {
+                said["unusable"] = json!(error.to_string());
+            }
+            (number.to_string(), said)
+        })
+        .collect();
+    let segments: serde_json::Map<_, _> = metadata
+        .segments
+        .iter()
+        .map(|(number, segment)| {
+            let mut said = json!({
+                "offset": segment.offset,
+                "size": match segment.size {
+                    SegmentSize::Dynamic => json!("dynamic"),
+                    SegmentSize::Fixed(bytes) => json!(bytes),
+                },
+            });
+            match &segment.kind {
+                SegmentKind::Linear => said["type"] = json!("linear"),
+                SegmentKind::Other { kind, .. } if segment.is_of_the_drive() => {
+                    said["type"] = json!(kind);
+                    said["unusable"] = json!("hardware encryption of the drive (OPAL)");
+                }
+                SegmentKind::Other { kind, why } => {
+                    said["type"] = json!(kind);
+                    said["unusable"] = json!(why.to_string());
+                }
+                SegmentKind::Crypt {
+                    encryption,
+                    sector_size,
+                    iv_tweak,
+                    integrity,
+                } => {
+                    said["type"] = json!("crypt");
+                    said["cipher"] = json!(encryption);
+                    said["sector_size"] = json!(sector_size.bytes());
+                    said["iv_tweak"] = json!(iv_tweak);
+                    if let Some(integrity) = integrity {
+                        said["integrity"] = json!(integrity.kind);
+                    }
+                }
+            }
+            if !segment.flags.is_empty() {
+                said["flags"] = json!(segment.flags);
+            }
+            (number.to_string(), said)
+        })
+        .collect();
+    let digests: serde_json::Map<_, _> = metadata
+        .digests
+        .iter()
+        .map(|(number, digest)| {
+            let mut said = json!({
+                "keyslots": named(&digest.keyslots),
+                "segments": named(&digest.segments),
+            });
+            match &digest.verifier {
+                Ok(verifier) => said["kdf"] = json!(verifier.kdf.to_string()),
+                Err(why) => said["unusable"] = json!(why.to_string()),
+            }
+            (number.to_string(), said)
+        })
+        .collect();
+    let tokens: serde_json::Map<_, _> = header
+        .tokens()
+        .into_iter()
+        .map(|(number, token)| {
+            let mut said = json!({ "type": token.kind, "keyslots": token.keyslots });
+            if let Some(words) = token.opened_by {
+                said["opened_by"] = json!(words);
+            }
+            if let Some(members) = said.as_object_mut() {
+                members.extend(token.details);
+            }
+            (number.to_string(), said)
+        })
+        .collect();
+    let mut info = json!({
+        "format": "luks2",
+        "uuid": header.binary.uuid.lossy(),
+        "label": header.binary.label.lossy(),
+        "subsystem": header.binary.subsystem.lossy(),
+        "epoch": header.binary.seqid,
+        "header_bytes": header.binary.header_size,
+        "keyslots_bytes": metadata.config.keyslots_size,
+        "copies": match header.recovered {
+            Recovered::Both => "both are good",
+            Recovered::Only(Place::Primary) => "only the first counts",
+            Recovered::Only(Place::Secondary) => "only the second counts",
+        },
+        "flags": metadata.config.flags,
+        "requirements": metadata.config.requirements,
+        "keyslots": keyslots,
+        "segments": segments,
+        "digests": digests,
+        "tokens": tokens,
+    });
+    if let Err(error) = header.check_data() {
+        info["unusable"] = json!(error.to_string());
+    }
+    info
+}
