@@ -40,6 +40,8 @@ const ONLY_IN_TARGETS: &[&str] = &["cipher::", "volume::", "serve::", "drive::"]
 
 /// Folders and files that may say `unsafe`.
 const UNSAFE_ROOMS: &[&str] = &[
+    "bindings/c/src",
+    "bindings/c/tests",
     "crates/cipher/src/arch",
     "crates/cipher/tests/constant_time/controls.rs",
     "crates/cipher/tests/constant_time/memcheck.rs",
@@ -153,7 +155,8 @@ fn names(line: &str, word: &str) -> bool {
 /// The Rust sources of the program and its crates, with their tests and benches
 /// except those in a `tests.rs` beside the code.
 fn sources(root: &Path) -> Vec<PathBuf> {
-    let mut folders: Vec<PathBuf> = ["src", "tests"].map(PathBuf::from).into();
+    let own = ["src", "tests", "bindings/c/src", "bindings/c/tests"];
+    let mut folders: Vec<PathBuf> = own.map(PathBuf::from).into();
     for (name, _) in MAY_IMPORT {
         let parts = ["src", "tests", "benches"];
         folders.extend(parts.map(|part| Path::new("crates").join(name).join(part)));
