@@ -183,7 +183,7 @@ mod tests {
             let mut all = AlignedBuffer::several(3, length);
             for (buffer, fill) in all.iter_mut().zip(1..) {
                 assert_eq!(buffer.as_ptr() as usize % AlignedBuffer::ALIGNMENT, 0);
-                assert!(is_all(0, &buffer));
+                assert!(is_all(0, buffer));
                 buffer.fill(fill);
             }
             let last = all.pop().unwrap();
