@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the program is built from, beside the crates.
-const SOURCES: &[&str] = &["Cargo.toml", "Cargo.lock", "build.rs", "src", "plans"];
+const SOURCES: &[&str] = &["Cargo.toml", "Cargo.lock", "build.rs", "src"];
 
 /// Folders of a crate that the program is not built from.
 const NOT_BUILT: &[&str] = &["benches", "tests"];

@@ -165,7 +165,7 @@ fn the_java_comparison_stands_beside_its_paper() {
 #[test]
 fn papercheck_names_the_claims_that_do_not_follow() {
     let sandbox = sandbox();
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("plans/published");
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/lab/plans/published");
     let check = |file: &str| sandbox.run(&["papercheck", published.join(file).to_str().unwrap()]);
     let output = check("storage-ciphers.csv");
     two_lines(&output, 5, "a claim that does not follow");

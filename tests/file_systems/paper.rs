@@ -6,7 +6,7 @@ use lab::kernel::{Lab, Version};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const SHORT: &str = include_str!("../../plans/crypto-fs-short.toml");
+const SHORT: &str = include_str!("../../crates/lab/plans/crypto-fs-short.toml");
 
 /// Every system under every file system, with the times that only the kernel
 /// itself can tell.

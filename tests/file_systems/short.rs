@@ -7,9 +7,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use testkit::Sandbox;
 
-const FILE_SYSTEMS: &str = include_str!("../../plans/file-systems.toml");
-const FILES: &str = include_str!("../../plans/file-encryption.toml");
-const OPTIONS: &str = include_str!("../../plans/dm-crypt-options.toml");
+const FILE_SYSTEMS: &str = include_str!("../../crates/lab/plans/file-systems.toml");
+const FILES: &str = include_str!("../../crates/lab/plans/file-encryption.toml");
+const OPTIONS: &str = include_str!("../../crates/lab/plans/dm-crypt-options.toml");
 
 /// The systems that were measured, each with its options.
 fn systems(sandbox: &Sandbox, plan: &str, arguments: &[&str]) -> BTreeSet<(String, String)> {

@@ -2,17 +2,22 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
 mod arm_model;
 mod book;
 mod budget;
 mod edges;
 mod emulated;
 mod library;
+mod miri;
+mod msrv;
 mod package;
 mod packages;
 mod pictures;
 mod prose;
+mod publish;
 mod results;
+mod sbom;
 mod tests;
 mod tools;
 mod ublk;
@@ -40,9 +45,15 @@ cargo xtask COMMAND
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
   results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
   library        the library for C with its header and manual page, below PREFIX
+  api            documentation without a warning, and the public items of published crates as in their api.txt
+                 [--write writes these files anew]
+  msrv           check the published crates by the oldest compiler that the manifest promises
+  publish        pack the published crates and build them from their packages; nothing is uploaded
+  miri           run the block crate's tests of memory by Miri, on a nightly compiler
+  sbom           what the program and the published crates are made of, as CycloneDX in target/package
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
-  ci             what CI runs: fmt, clippy, edges, prose, cargo-deny, test, package --short, budget
+  ci             what CI runs: fmt, clippy, api, msrv, edges, prose, cargo-deny, test, package --short, budget
 
 CONTRIBUTING.md names longer tests and the benchmarks, which are cargo's.
 ";
@@ -83,6 +94,15 @@ fn main() -> ExitCode {
         Some("pictures") => pictures::run(),
         Some("prose") => prose::run(),
         Some("results") => results::run(),
+        Some("api") => match rest {
+            [] => api::run(false),
+            [write] if write == "--write" => api::run(true),
+            _ => usage(),
+        },
+        Some("msrv") => msrv::run(),
+        Some("publish") => publish::dry_run(),
+        Some("miri") => miri::run(),
+        Some("sbom") => sbom::run(),
         Some("package") => package::run(rest),
         Some("library") => match rest {
             [prefix] => library::install(prefix),
@@ -113,6 +133,8 @@ fn ci() -> bool {
             let everything = ["clippy", "--workspace", "--all-targets"];
             cargo(&[&everything, tests::FEATURES, &["--", "-D", "warnings"]].concat())
         })
+        && step("documentation and public items", || api::run(false))
+        && step("oldest compiler", msrv::run)
         && step("edges", || edges::check(&root()))
         && step("prose", prose::run)
         && step("dependencies", tools::deny)

@@ -137,6 +137,8 @@ pub fn pack(program: &Path, programs: &[PathBuf], folder: &Path) -> Result<Made,
     }
     let mut files: Vec<&Path> = archives.iter().map(PathBuf::as_path).collect();
     files.push(&debian);
+    let materials = crate::sbom::write(folder)?;
+    files.extend(materials.iter().map(PathBuf::as_path));
     let sums = archive::sums(folder, &files)?;
     Ok(Made {
         debian,
@@ -272,7 +274,7 @@ fn debian(program: &Path, folder: &Path, date: u64, options: &[&str]) -> Result<
 
 /// The date that everything gets, in seconds since 1970: SOURCE_DATE_EPOCH, else
 /// the commit's, else that of the manifest, which archives of sources keep.
-fn date() -> Result<u64, String> {
+pub fn date() -> Result<u64, String> {
     let given = std::env::var("SOURCE_DATE_EPOCH").ok();
     let commit = || {
         output(

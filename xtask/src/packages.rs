@@ -65,6 +65,16 @@ const TOOLS: &[Tool] = &[
         purpose: "how its parts know each other",
     },
     Tool {
+        program: "nix-instantiate",
+        package: "nix-bin",
+        purpose: "the recipe for Nix is read",
+    },
+    Tool {
+        program: "/usr/lib/python3/dist-packages/yaml/__init__.py",
+        package: "python3-yaml",
+        purpose: "the example of an action is read",
+    },
+    Tool {
         program: "python3",
         package: "python3-venv",
         purpose: "the schemas of Kubernetes",

@@ -106,6 +106,12 @@ fn sum_up(tests: impl FnOnce(&mut Ran) -> bool) -> bool {
     passed && skipped.is_empty()
 }
 
+/// Says what is skipped, and why; whether that is allowed.
+pub fn skip(reason: &str) -> bool {
+    println!("{SKIPPED}{reason}");
+    is_allowed(reason)
+}
+
 /// Whether a test may be skipped for this reason.
 fn is_allowed(reason: &str) -> bool {
     let patterns = ALLOWED.lines().map(str::trim);

@@ -9,7 +9,7 @@
 //! engine. A library that takes seconds for one request is left out of the later rounds.
 //!
 //! A plan that measures [until](crate::plan::Until) all is decided has slices instead of such
-//! rounds, in a random order ([`slices`]).
+//! rounds, in a random order.
 
 mod cell;
 mod energy;
@@ -161,7 +161,7 @@ impl<'a> Session<'a> {
     /// `filling` may end the session.
     ///
     /// # Errors
-    /// As [`open`](Self::open); [`SimulatedError::Interrupted`] if `filling` ended it.
+    /// As [`open`](Self::open); [`SimulatedError::Interrupted`](crate::target::simulated::SimulatedError::Interrupted) if `filling` ended it.
     pub fn open_watched(
         plan: &'a Plan,
         storage: &Storage,

@@ -1,5 +1,5 @@
 //! Runs as one HTML file, and the pages for users who browse a store. These are the list of its
-//! runs, one run, and error messages. [`window`](crate::window) has the pages of `cryptmark ui`.
+//! runs, one run, and error messages. [`crate::window`] has the pages of `cryptmark ui`.
 
 pub use crate::fleet::page as fleet;
 pub use crate::lifetime::page as lifetime;

@@ -58,6 +58,7 @@ pub struct ManifestOptions {
     /// Kubernetes: size of each claimed volume
     #[arg(long, requires = "kubernetes", default_value = "16Gi")]
     volume_size: String,
+    #[allow(rustdoc::broken_intra_doc_links, reason = "the help text has brackets")]
     /// Kubernetes: a taint that the pods tolerate, KEY[=VALUE][:EFFECT]; can be repeated
     #[arg(long = "toleration", requires = "kubernetes", value_name = "TAINT")]
     tolerations: Vec<Toleration>,

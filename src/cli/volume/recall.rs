@@ -46,6 +46,7 @@ pub struct RecallOptions {
     volume: VolumeArguments,
     #[command(flatten)]
     secret: SecretArguments,
+    #[allow(rustdoc::broken_intra_doc_links, reason = "the help text has brackets")]
     /// Read the given passphrase as a pattern: ? is one of --characters, [abc] one of these; \?, \[ and \\ are literal
     #[arg(long, conflicts_with = "key_file")]
     pattern: bool,

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn is_any_device_where_nothing_is_protected() {
-        let device = Protected::new(RamDevice::new(1 << 20), ByteRange::new(4096, 0));
+        let device = Protected::new(RamDevice::new(1 << 17), ByteRange::new(4096, 0));
         Model {
             discarded: Discarded::Zeros,
             ..Model::new(5)

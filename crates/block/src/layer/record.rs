@@ -408,7 +408,7 @@ mod tests {
             discarded: Discarded::Zeros,
             ..Model::new(31)
         }
-        .run(&Record::new(RamDevice::new(1 << 20)));
+        .run(&Record::new(RamDevice::new(1 << 17)));
     }
 
     #[test]
@@ -478,6 +478,7 @@ mod tests {
     /// Two unsettled writes of two blocks can leave each block in three ways,
     /// if they are torn, and both blocks alike, if they are not.
     #[test]
+    #[cfg_attr(miri, ignore = "hundreds of images take Miri minutes")]
     fn chance_finds_every_order_and_every_tear() {
         let record = record();
         record.write_at(0, &[1; 1024]).unwrap();
@@ -496,6 +497,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "hundreds of images take Miri minutes")]
     fn cuts_are_the_same_for_the_same_seed_and_reach_every_prefix() {
         let record = record();
         for value in 1..=10 {

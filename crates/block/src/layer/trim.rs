@@ -193,7 +193,7 @@ mod tests {
                 TrimPolicy::Block => Discarded::Anything,
                 TrimPolicy::Pass | TrimPolicy::Zero => Discarded::Zeros,
             };
-            let trim = Trim::new(RamDevice::new(1 << 20), policy);
+            let trim = Trim::new(RamDevice::new(1 << 17), policy);
             Model {
                 discarded,
                 ..Model::new(71)

@@ -137,8 +137,8 @@ impl Allocation {
             alloc::handle_alloc_error(layout)
         };
         #[cfg(target_os = "linux")]
-        if alignment == HUGE {
-            // A system without huge pages gives small ones.
+        if alignment == HUGE && !cfg!(miri) {
+            // A system without huge pages gives small ones. Miri does not know the call.
             // SAFETY: the range is the allocation's, and its bytes stay what they are.
             let _ = unsafe {
                 rustix::mm::madvise(start.as_ptr().cast(), length, Advice::LinuxHugepage)

@@ -12,7 +12,7 @@ use super::{one_by_one, rate, solve, truecrypt};
 use drive::preset::Preset;
 use std::collections::BTreeMap;
 
-const PUBLISHED: &str = include_str!("../../../../plans/published/storage-ciphers.csv");
+const PUBLISHED: &str = include_str!("../../../lab/plans/published/storage-ciphers.csv");
 
 /// Under TrueCrypt on a desktop processor of four cores of 2011 (FX-4100, its
 /// built-in benchmark, buffers of 50 MB, mean of ten; Serpent "slightly above half" of

@@ -11,7 +11,7 @@
 //!                                                                                    gocryptfs, …
 //! ```
 //!
-//! [`stack`] sets up this stack of layers and takes it down again. [`directory`] does the same with
+//! `stack` sets up this stack of layers and takes it down again. `directory` does the same with
 //! what encrypts files. Everything that the agent makes
 //! belongs to its namespaces or closes with its descriptors. The kernel therefore removes it even
 //! if the agent is killed.

@@ -5,55 +5,52 @@ use std::path::Path;
 
 /// Plans that ship with the program: (name, TOML).
 const EMBEDDED: &[(&str, &str)] = &[
-    ("quick", include_str!("../../../../plans/quick.toml")),
-    ("advice", include_str!("../../../../plans/advice.toml")),
-    ("ciphers", include_str!("../../../../plans/ciphers.toml")),
-    ("java-os", include_str!("../../../../plans/java-os.toml")),
+    ("quick", include_str!("../../plans/quick.toml")),
+    ("advice", include_str!("../../plans/advice.toml")),
+    ("ciphers", include_str!("../../plans/ciphers.toml")),
+    ("java-os", include_str!("../../plans/java-os.toml")),
     (
         "storage-ciphers",
-        include_str!("../../../../plans/storage-ciphers.toml"),
+        include_str!("../../plans/storage-ciphers.toml"),
     ),
     (
         "fde-passmark",
-        include_str!("../../../../plans/fde-passmark.toml"),
+        include_str!("../../plans/fde-passmark.toml"),
     ),
     (
         "ssd-truecrypt",
-        include_str!("../../../../plans/ssd-truecrypt.toml"),
+        include_str!("../../plans/ssd-truecrypt.toml"),
     ),
     (
         "crystaldiskmark",
-        include_str!("../../../../plans/crystaldiskmark.toml"),
+        include_str!("../../plans/crystaldiskmark.toml"),
     ),
     (
         "crystaldiskmark-nvme",
-        include_str!("../../../../plans/crystaldiskmark-nvme.toml"),
+        include_str!("../../plans/crystaldiskmark-nvme.toml"),
     ),
-    ("snia", include_str!("../../../../plans/snia.toml")),
-    ("as-ssd", include_str!("../../../../plans/as-ssd.toml")),
+    ("snia", include_str!("../../plans/snia.toml")),
+    ("as-ssd", include_str!("../../plans/as-ssd.toml")),
     (
         "cryptsetup-benchmark",
-        include_str!("../../../../plans/cryptsetup-benchmark.toml"),
+        include_str!("../../plans/cryptsetup-benchmark.toml"),
     ),
-    (
-        "crypto-fs",
-        include_str!("../../../../plans/crypto-fs.toml"),
-    ),
+    ("crypto-fs", include_str!("../../plans/crypto-fs.toml")),
     (
         "crypto-fs-short",
-        include_str!("../../../../plans/crypto-fs-short.toml"),
+        include_str!("../../plans/crypto-fs-short.toml"),
     ),
     (
         "file-systems",
-        include_str!("../../../../plans/file-systems.toml"),
+        include_str!("../../plans/file-systems.toml"),
     ),
     (
         "file-encryption",
-        include_str!("../../../../plans/file-encryption.toml"),
+        include_str!("../../plans/file-encryption.toml"),
     ),
     (
         "dm-crypt-options",
-        include_str!("../../../../plans/dm-crypt-options.toml"),
+        include_str!("../../plans/dm-crypt-options.toml"),
     ),
 ];
 

@@ -56,13 +56,13 @@ impl Document {
     /// Its rows as CSV.
     pub const fn csv(self) -> &'static str {
         match self {
-            Self::StorageCiphers => include_str!("../../../../plans/published/storage-ciphers.csv"),
-            Self::FdePassmark => include_str!("../../../../plans/published/fde-passmark.csv"),
-            Self::JavaOs => include_str!("../../../../plans/published/java-os.csv"),
-            Self::SsdTruecrypt => include_str!("../../../../plans/published/ssd-truecrypt.csv"),
-            Self::CryptoFs => include_str!("../../../../plans/published/crypto-fs.csv"),
+            Self::StorageCiphers => include_str!("../../plans/published/storage-ciphers.csv"),
+            Self::FdePassmark => include_str!("../../plans/published/fde-passmark.csv"),
+            Self::JavaOs => include_str!("../../plans/published/java-os.csv"),
+            Self::SsdTruecrypt => include_str!("../../plans/published/ssd-truecrypt.csv"),
+            Self::CryptoFs => include_str!("../../plans/published/crypto-fs.csv"),
             Self::GocryptfsComparison => {
-                include_str!("../../../../plans/published/gocryptfs-comparison.csv")
+                include_str!("../../plans/published/gocryptfs-comparison.csv")
             }
         }
     }

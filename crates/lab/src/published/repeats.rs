@@ -106,7 +106,7 @@ impl RepeatsError {
                 format!("Map it in published.{what} to a name of this plan, or omit the row.")
             }
             Self::Row(_) | Self::Number { .. } => {
-                "Omit the row. `plans/published` in the sources has the rows of the documents."
+                "Omit the row. `crates/lab/plans/published` in the sources has the rows of the documents."
                     .into()
             }
             Self::Table(error) => error.remedy(),

@@ -58,7 +58,7 @@ impl Store {
     /// The number of runs that wait for the server, and their folder; `None` if runs cannot wait.
     ///
     /// # Errors
-    /// [`StoreError::Spool`].
+    /// [`StoreError::Io`] if the folder cannot be read.
     pub fn waiting(&self) -> Result<Option<(usize, PathBuf)>, StoreError> {
         match &self.kept {
             super::Kept::Files(_) => Ok(None),

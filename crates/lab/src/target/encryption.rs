@@ -19,7 +19,7 @@ pub struct Encryption {
     pub sharing: Option<Sharing>,
 }
 
-/// Bytes of the smallest request that [all cores](Encryption::on_all_cores) share.
+/// Bytes of the smallest request that all cores share.
 pub const SHARED_FROM: u64 = 2 * PART as u64;
 
 /// Bytes of a request that each of them has at least.

@@ -1,7 +1,7 @@
 //! The built-in engine as a file for a loop device: `builtin-fuse` under a file system.
 //!
 //! A separate process serves the file, because a process that mounts a file system waits in the
-//! kernel for it. [`serve`] is that process; [`EngineClient`] starts it and asks it for its times.
+//! kernel for it. [`serve()`] is that process; [`EngineClient`] starts it and asks it for its times.
 //! It ends when its standard input does.
 
 use crate::clock::Clock;

@@ -4,7 +4,7 @@
 //! `java/CryptBench.java` runs under the system's `java` and does what it is
 //! asked line by line; it times its own calls, because a clock on this side
 //! would time the pipe too. Every output is compared with the engine's. A
-//! virtual machine serves one request and ends with its [`Jvm`]; the compiled
+//! virtual machine serves one request and ends with its `Jvm`; the compiled
 //! class lies in a temporary folder that goes with [`Java`].
 
 mod cipher;

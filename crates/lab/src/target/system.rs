@@ -203,15 +203,15 @@ impl std::str::FromStr for System {
             "java" => Ok(Self::Java),
             _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
             _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),
-            _ if let Some(library) = Library::ALL.into_iter().find(|l| l.name() == name) => {
-                Ok(Self::Library(library))
-            }
             _ if ABSENT.iter().any(|(absent, _)| is_named(absent, name)) => {
                 Ok(Self::Absent(name.to_owned()))
             }
-            _ => Err(UnknownSystem {
-                name: name.to_owned(),
-            }),
+            _ => match Library::ALL.into_iter().find(|l| l.name() == name) {
+                Some(library) => Ok(Self::Library(library)),
+                None => Err(UnknownSystem {
+                    name: name.to_owned(),
+                }),
+            },
         }
     }
 }

@@ -1,0 +1,45 @@
+//! `cargo xtask miri`: the block crate's tests of buffers, ranges and layers, by Miri. Its other
+//! tests call what Miri does not know: io_uring, locks, devices.
+
+use crate::{root, tests};
+use std::process::{Command, Stdio};
+
+/// A compiler that has Miri.
+const TOOLCHAIN: &str = "nightly";
+
+/// The modules whose tests it can run.
+const TESTS: &[&str] = &["buffer::", "layer::", "range::"];
+
+/// Runs them.
+pub fn run() -> bool {
+    if !has_miri() && !add_miri() {
+        return tests::skip("Miri: rustup cannot provide a nightly compiler with it");
+    }
+    let tested = Command::new("rustup")
+        .args(["run", TOOLCHAIN, "cargo", "miri", "test"])
+        .args(["--locked", "--package", "cryptmark-block", "--lib"])
+        .arg("--target-dir")
+        .arg(root().join("target/miri"))
+        .arg("--")
+        .args(TESTS)
+        .current_dir(root())
+        .status();
+    tested.is_ok_and(|status| status.success())
+}
+
+fn has_miri() -> bool {
+    let asked = Command::new("rustup")
+        .args(["run", TOOLCHAIN, "cargo", "miri", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    asked.is_ok_and(|status| status.success())
+}
+
+fn add_miri() -> bool {
+    let installed = Command::new("rustup")
+        .args(["toolchain", "install", TOOLCHAIN, "--profile", "minimal"])
+        .args(["--component", "miri", "--component", "rust-src"])
+        .status();
+    installed.is_ok_and(|status| status.success()) && has_miri()
+}
