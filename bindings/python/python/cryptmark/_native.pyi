@@ -1,0 +1,42 @@
+from typing import Any, Dict, List, Optional, Tuple, Union, final
+
+@final
+class Handle:
+    @property
+    def size(self) -> int: ...
+    @property
+    def info(self) -> Dict[str, Any]: ...
+    def pread(self, n: int, offset: int) -> bytes: ...
+    def pwrite(self, data: bytes, offset: int) -> None: ...
+    def read(self, n: int) -> bytes: ...
+    def write(self, data: bytes) -> int: ...
+    def seek(self, offset: int, whence: int) -> int: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+def open(
+    path: str,
+    secret: Union[None, str, Tuple[str, bytearray]],
+    write: bool,
+    format: Optional[str],
+    header: Optional[str],
+    *,
+    cipher: Optional[str],
+    key_size: Optional[int],
+    hash: Optional[str],
+    offset: Optional[int],
+    skip: Optional[int],
+    size: Optional[int],
+    sector_size: Optional[int],
+    iv_large_sectors: bool,
+    key_slot: Optional[int],
+    tcrypt_hidden: bool,
+    tcrypt_backup: bool,
+    tcrypt_system: bool,
+    veracrypt_pim: Optional[int],
+    keyfiles: Optional[List[str]],
+    key_derivation: Optional[str],
+    experimental: bool,
+) -> Handle: ...
+def header(path: str, format: Optional[str]) -> Dict[str, Any]: ...
+def formats() -> List[str]: ...
