@@ -8,6 +8,7 @@ use lab::estimate::EstimateError;
 use lab::file_system::FileSystemError;
 use lab::import::ImportError;
 use lab::plan::PlanError;
+use lab::run::RunError;
 use lab::session::SessionError;
 use lab::shard::ShardError;
 use lab::store::StoreError;
@@ -240,6 +241,18 @@ impl From<SessionError> for Failure {
             _ => 1,
         };
         Self::of(code, &error, error.cli_remedy())
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Plan(error) => error.into(),
+            RunError::Storage(error) => error.into(),
+            RunError::Session(error) => error.into(),
+            RunError::Failed { source, .. } => source.into(),
+            error => Self::of(2, &error, error.remedy()),
+        }
     }
 }
 

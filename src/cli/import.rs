@@ -125,6 +125,6 @@ fn foreign(
     written: Option<jiff::Timestamp>,
 ) -> Result<Run, Failure> {
     let started = written.unwrap_or_else(jiff::Timestamp::now).to_string();
-    let id = super::run::run_id();
+    let id = ::lab::run::new_id();
     Ok(import::run(id, &options.system, started, results)?)
 }

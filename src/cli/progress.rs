@@ -6,6 +6,7 @@ pub use told::{TOLD_BY, Told};
 
 use super::pause;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use lab::run::Step;
 use lab::session::Visit;
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -174,6 +175,22 @@ impl Progress {
                 false => ControlFlow::Continue(()),
             }
         }
+    }
+
+    /// Shows a step before the first visit, and answers with `stop`.
+    pub fn preparing(&self, step: Step<'_>, stop: &AtomicBool) -> ControlFlow<()> {
+        match step {
+            Step::Filling { done, .. }
+            | Step::FillingDrive {
+                done: done @ 1.., ..
+            } => {
+                return self.filling(stop)(done);
+            }
+            Step::FillingDrive { .. } => self.doing(&step.to_string()),
+            Step::Sharing => self.looking_for(&step.to_string()),
+            Step::Visiting(visit) => self.visiting(visit),
+        }
+        ControlFlow::Continue(())
     }
 
     /// Shows that something is looked for that takes a while, before the first visit.

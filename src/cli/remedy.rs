@@ -290,6 +290,16 @@ impl CliRemedy for StorageError {
             Self::Block(error) => error.cli_remedy(),
             #[cfg(target_os = "linux")]
             Self::Export(error) => error.cli_remedy(),
+            Self::Missing { .. } | Self::Kind { .. } => {
+                "Give --at a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
+                    .into()
+            }
+            #[cfg(not(target_os = "linux"))]
+            Self::NeedsLinux { .. } => "Give --at a directory or a file.".into(),
+            Self::Memory { .. } => "Use a smaller --size.".into(),
+            Self::TooSmall { available, .. } => {
+                format!("Use --size {available} or less, or choose another place.")
+            }
             error => error.remedy(),
         }
     }
@@ -382,6 +392,13 @@ impl CliRemedy for PlanError {
     fn cli_remedy(&self) -> String {
         match self {
             Self::Life(error) => error.cli_remedy(),
+            Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
+            Self::Until => {
+                "Use --repeat to give the number of repetitions, or change the plan.".into()
+            }
+            Self::TooSmall { needed, .. } => {
+                format!("Use --size {} or more.", needed.display().si_short())
+            }
             error => error.remedy(),
         }
     }

@@ -18,15 +18,13 @@ use cipher::CipherError;
 use clap::{Args, ValueEnum};
 use dry::describe;
 use lab::energy::Choice;
-use lab::plan::{Plan, Sizes, Until};
+use lab::plan::{Changes, Plan, PlanError};
 use lab::record::Tier;
+use lab::run::{Filling, Step, prepare, seed_of_now};
 use lab::session::unlock::PLAN;
-use lab::session::{Session, SessionError};
 use lab::shard::{ShardError, ShardNumber};
-use lab::stats::STEADY_ROUNDS;
-use lab::target::simulated::{CipherRate, Driver, NoRate, whole_size};
-use lab::target::{Backend, Place, Storage, System, notation};
-use std::hash::{BuildHasher, Hasher, RandomState};
+use lab::target::simulated::{CipherRate, Driver, NoRate};
+use lab::target::{Backend, Place, Storage, System};
 use std::path::PathBuf;
 
 /// Options of `cryptmark run`.
@@ -111,23 +109,6 @@ pub struct RunOptions {
     yes: bool,
 }
 
-/// The time limit and the precision of a plan measured in slices that does not set its own.
-const UNTIL: Until = Until {
-    seconds: 60.0,
-    precision: 2.0,
-};
-
-/// The time after which a first look is done in any case, seconds, and the largest extent that it
-/// fills.
-const QUICK_SECONDS: f64 = 8.0;
-const QUICK_SIZE: ByteSize = ByteSize::mb(256);
-
-/// The size of a first look at a steady state, which writes all of it more than once.
-const QUICK_STEADY_SIZE: ByteSize = ByteSize::mib(256);
-
-/// The target of calibrated key derivations in a first look, ms.
-const QUICK_ITER_TIME: u32 = 200;
-
 /// The tiers that can be measured so far.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum TierName {
@@ -173,33 +154,21 @@ fn measure(
 ) -> Result<(), Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, plan.extent_bytes());
-    let mut filling = progress.filling(&stop);
     let _claim = Disk::claim_to_measure(&options.at)?;
-    let storage = match plan.tier {
-        Tier::Cipher => Storage::memory(plan.extent_bytes(), seed),
-        _ if plan.is_simulated() => Ok(Storage::none()),
-        _ => Storage::prepare(
-            Place {
-                at: &options.at,
-                size: plan.extent_bytes(),
-                seed,
-                overwrite: options.yes,
-                engine: None,
-            },
-            &mut filling,
-        ),
-    }
-    .inspect_err(|_| progress.finish())?;
-
-    if plan.systems.iter().any(|system| system.drive().is_some()) {
-        progress.doing("filling the simulated drive");
-    } else if plan.cores > 1 {
-        progress.looking_for("finding the requests that several cores are faster with");
-    }
-    let backend = options.backend;
-    let session = Session::open_watched(plan, &storage, backend, seed, run_id(), &mut filling)
-        .inspect_err(|_| progress.finish())?
-        .built_as(VERSION);
+    let place = |filling: &mut Filling<'_>| {
+        let place = Place {
+            at: &options.at,
+            size: plan.extent_bytes(),
+            seed,
+            overwrite: options.yes,
+            engine: None,
+        };
+        Storage::prepare(place, filling)
+    };
+    let mut told = |step: Step<'_>| progress.preparing(step, &stop);
+    let (session, _storage) = prepare(plan, options.backend, seed, place, &mut told)
+        .inspect_err(|_| progress.finish())?;
+    let session = session.built_as(VERSION);
     let metering = match plan.is_simulated() {
         true => None,
         false => {
@@ -212,104 +181,38 @@ fn measure(
 }
 
 impl RunOptions {
-    /// When it is done, if the command line says so; `planned` is what the plan says.
-    fn until(&self, planned: Option<Until>) -> Option<Until> {
-        self.time.or(self.precision)?;
-        let until = planned.unwrap_or(UNTIL);
-        Some(Until {
-            seconds: self.time.unwrap_or(until.seconds),
-            precision: self.precision.unwrap_or(until.precision),
-        })
-    }
-
     /// The plan with what the command line changes in it.
     fn plan(&self) -> Result<Plan, Failure> {
-        let mut plan = Plan::load(&self.plan)?;
-        if let Some(size) = self.size {
-            plan.size = size;
-        }
-        if self.quick {
-            plan.repetitions = match plan.steady {
-                Some(_) => STEADY_ROUNDS as u32,
-                None => 3,
-            };
-            if plan.steady.is_some() && self.size.is_none() {
-                plan.size = plan.size.min(QUICK_STEADY_SIZE);
-            }
-            if let Some(until) = &mut plan.until {
-                until.seconds = until.seconds.min(QUICK_SECONDS);
-                if self.size.is_none() {
-                    plan.size = plan.size.min(QUICK_SIZE);
-                }
-            }
-            plan.iter_time = plan.iter_time.min(QUICK_ITER_TIME);
-            for workload in &mut plan.workloads {
-                workload.seconds = workload.seconds.map(|seconds| seconds.min(0.1));
-                let least = workload.block_bytes();
-                let short = |bytes: ByteSize| bytes.min(ByteSize::mb(64)).max(ByteSize(least));
-                workload.bytes = workload.bytes.map(short);
-            }
-        }
-        if let Some(repeat) = self.repeat {
-            plan.repetitions = repeat;
-            plan.slow_repetitions = None;
-            plan.until = None;
-        }
-        if !self.systems.is_empty() {
-            plan.systems.clone_from(&self.systems);
-        }
-        if !self.ciphers.is_empty() {
-            plan.ciphers = self.ciphers.iter().map(|given| notation(given)).collect();
-            // The plan's key size belongs to the plan's ciphers.
-            plan.key_size = None;
-        }
-        if let Some(bits) = self.key_size {
-            match self.ciphers.is_empty() && plan.is_bare() {
-                true => plan.keep_key_size(bits),
-                false => plan.key_size = Some(Sizes::One(bits)),
-            }
-        }
-        if !self.threads.is_empty() {
-            plan.with_threads(&self.threads);
-        }
-        if let Some(cores) = self.cores {
-            plan.cores = cores;
-            plan.all_cores = false;
-        }
-        let simulated = plan.systems.iter().any(|system| system.drive().is_some());
-        if simulated {
-            // Time that is simulated need not be spared.
-            plan.until = None;
-        }
-        if let Some(until) = self.until(plan.until) {
-            if simulated || plan.is_bare() || plan.steady.is_some() {
-                return Err(Failure::new(
-                    2,
-                    format!("--time and --precision do not apply to {}", plan.name),
-                    "Give --repeat instead. They apply to plans that measure real storage.",
-                ));
-            }
-            plan.until = Some(until);
-        }
-        plan.cpu.extend(self.cpu.iter().cloned());
-        if let Some(driver) = self.driver {
-            plan.driver = driver;
-        }
-        if !self.sector_sizes.is_empty() {
-            plan.sector_size = Sizes::Several(self.sector_sizes.clone());
-        }
-        match self.tier {
-            Some(TierName::Cipher) => plan.tier = Tier::Cipher,
-            Some(TierName::Block) => plan.tier = Tier::Block,
-            Some(TierName::Fs) | None => {}
-        }
-        if plan.steady.is_some() && self.size.is_none() {
-            for drive in plan.systems.iter().filter_map(System::drive) {
-                plan.size = whole_size(drive, plan.size).map_err(SessionError::from)?;
-            }
-        }
-        plan.validate()?;
-        Ok(plan)
+        let changes = Changes {
+            size: self.size,
+            first_look: self.quick,
+            repetitions: self.repeat,
+            trial_seconds: None,
+            time_limit: self.time,
+            precision: self.precision,
+            systems: self.systems.clone(),
+            ciphers: self.ciphers.clone(),
+            key_size: self.key_size,
+            threads: self.threads.clone(),
+            cores: self.cores,
+            cpu: self.cpu.clone(),
+            driver: self.driver,
+            sector_sizes: self.sector_sizes.clone(),
+            tier: match self.tier {
+                Some(TierName::Cipher) => Some(Tier::Cipher),
+                Some(TierName::Block) => Some(Tier::Block),
+                Some(TierName::Fs) | None => None,
+            },
+        };
+        let plan = Plan::load(&self.plan)?.changed(&changes);
+        plan.map_err(|error| match error {
+            PlanError::NoLimit(name) => Failure::new(
+                2,
+                format!("--time and --precision do not apply to {name}"),
+                "Give --repeat instead. They apply to plans that measure real storage.",
+            ),
+            error => error.into(),
+        })
     }
 }
 
@@ -327,39 +230,5 @@ pub fn rate(text: &str) -> Result<(String, CipherRate), String> {
     match rate.parse() {
         Ok(rate) => Ok((cipher.to_owned(), rate)),
         Err(error) => Err(NoRate::to_string(&error)),
-    }
-}
-
-/// Sortable by start time, to 15 µs, with a tail that tells runs apart that thousands of
-/// hosts start in the same second.
-pub(super) fn run_id() -> String {
-    let now = jiff::Timestamp::now();
-    let mut tail = RandomState::new().build_hasher();
-    tail.write_u64(seed_of_now());
-    // In units of which a second has 65,536.
-    let within = (u64::from(now.subsec_nanosecond().unsigned_abs()) << 16) / 1_000_000_000;
-    format!(
-        "{}-{within:04x}{:06x}",
-        now.strftime("%Y%m%d-%H%M%S"),
-        tail.finish() >> 40
-    )
-}
-
-pub(super) fn seed_of_now() -> u64 {
-    jiff::Timestamp::now().as_nanosecond() as u64
-}
-
-#[cfg(test)]
-mod tests {
-    /// `latest` is the last of all by its name.
-    #[test]
-    fn runs_are_sorted_as_they_began() {
-        let mut ids = Vec::new();
-        for _ in 0..200 {
-            ids.push(super::run_id());
-            std::thread::sleep(std::time::Duration::from_micros(50));
-        }
-        assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
-        assert!(ids.iter().all(|id| id.len() == 26), "{ids:?}");
     }
 }

@@ -6,7 +6,7 @@
 //! [`trial::run`], the only timed code, which prints nothing. [`stats`] and
 //! [`summary`] are pure functions that judge the samples. The outcome is a
 //! [`record::Run`], which the [`store`] keeps. The crate `report` does the
-//! printing. The project's other crates, apart from `block`, are imported only
+//! printing. A [`run::Request`] does all of this up to the record. The project's other crates, apart from `block`, are imported only
 //! in [`target`] and in code that parses the ciphers of a plan.
 //!
 //! # Example
@@ -44,6 +44,7 @@ pub mod plan;
 pub mod probe;
 pub mod published;
 pub mod record;
+pub mod run;
 pub mod session;
 pub mod shard;
 pub mod stats;

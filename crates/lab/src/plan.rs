@@ -4,10 +4,12 @@
 //! combination, interleaved, `repetitions` times. The plans that ship are
 //! embedded in the program.
 
+mod changes;
 mod error;
 mod shipped;
 mod validate;
 
+pub use changes::Changes;
 pub use error::PlanError;
 pub(crate) use error::syntax;
 pub(crate) use shipped::read;

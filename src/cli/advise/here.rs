@@ -1,7 +1,7 @@
 //! The set-up to choose on this machine and disk, by measuring it.
 
 use crate::cli::progress::Progress;
-use crate::cli::run::{first_failure, rate as cipher_rate, rescue, run_id, seed_of_now};
+use crate::cli::run::{first_failure, rate as cipher_rate, rescue};
 use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::analytic;
 use ::drive::preset::Preset;
@@ -11,6 +11,7 @@ use clap::{Args, ValueEnum};
 use lab::plan::{Plan, PlanError, Sizes};
 use lab::probe;
 use lab::record::Run;
+use lab::run::{new_id, seed_of_now};
 use lab::session::simulated::rate;
 use lab::session::{Observer, Session, Visit};
 use lab::target::simulated::{CipherRate, name_of, preset, rate_of};
@@ -146,7 +147,7 @@ impl HereOptions {
             progress.doing("filling the simulated drive");
         }
         let filling = &mut progress.filling(&stop);
-        let session = Session::open_watched(&plan, &storage, backend, seed, run_id(), filling)
+        let session = Session::open_watched(&plan, &storage, backend, seed, new_id(), filling)
             .inspect_err(|_| progress.finish())?
             .built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));

@@ -1,10 +1,11 @@
 //! `cryptmark drive sweep`: lives of many SSDs.
 
 use crate::cli::progress::Progress;
-use crate::cli::run::{Destination, Output, run_id};
+use crate::cli::run::{Destination, Output};
 use crate::cli::{Failure, VERSION, print, stop_on_signal};
 use clap::Args;
 use lab::plan::Experiment;
+use lab::run::new_id;
 use lab::session::Session;
 use lab::store::Store;
 use lab::sweep::Sweep;
@@ -45,7 +46,7 @@ pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
         ));
     };
     let plan = sweep.plan();
-    let session = Session::of_lives(&sweep, &plan, cores(), options.seed, run_id())?;
+    let session = Session::of_lives(&sweep, &plan, cores(), options.seed, new_id())?;
     if options.dry_run {
         let mut text = describe(&sweep);
         let time = estimate(&sweep, &session, options.output.no_progress)?;
@@ -77,7 +78,7 @@ pub fn measure(
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
     let plan = sweep.plan();
-    let session = Session::of_lives(sweep, &plan, cores(), seed, run_id())?.built_as(VERSION);
+    let session = Session::of_lives(sweep, &plan, cores(), seed, new_id())?.built_as(VERSION);
     begin(session, sweep, output, destination)
 }
 

@@ -10,7 +10,7 @@ use super::{Destination, Failure, RunOptions, TierName, print, seed_of_now};
 use bytesize::ByteSize;
 use lab::file_system::Operation;
 use lab::file_system::plan::FileSystemPlan;
-use lab::plan::Experiment;
+use lab::plan::{Experiment, Until};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -76,7 +76,7 @@ pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failu
         plan.repetitions = repeat;
         plan.until = None;
     }
-    if let Some(until) = options.until(plan.until) {
+    if let Some(until) = Until::changed(plan.until, options.time, options.precision) {
         plan.until = Some(until);
     }
     if !options.systems.is_empty() {

@@ -1,16 +1,13 @@
 //! `cryptmark run kdf`: what unlocking a volume costs here, and what a guess
 //! at its passphrase costs.
 
-use super::{Destination, Failure, Progress, RunOptions, print, run_id};
-use super::{seed_of_now, stop_on_signal};
+use super::{Destination, Failure, Progress, RunOptions, print, seed_of_now, stop_on_signal};
 use crate::cli::{VERSION, pause};
-use lab::session::{Session, unlock};
+use lab::run::new_id;
+use lab::session::Session;
+use lab::session::unlock::{self, ROUNDS};
 use lab::target::unlock::{ITER_TIME_MS, RECIPES};
 use std::fmt::Write as _;
-
-/// Rounds without --repeat, --quick or not: the least that an interval needs.
-/// A derivation takes the same time again and again, and all of them half a minute.
-pub(super) const ROUNDS: u32 = 3;
 
 /// Runs the command.
 pub(super) fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
@@ -42,7 +39,7 @@ pub(super) fn measure(
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.output.no_progress, 0);
     let plan = unlock::plan(RECIPES, rounds);
-    let session = Session::of_derivations(&plan, RECIPES, seed, run_id())?.built_as(VERSION);
+    let session = Session::of_derivations(&plan, RECIPES, seed, new_id())?.built_as(VERSION);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }

@@ -6,6 +6,7 @@ use crate::cli::drive::sweep;
 use crate::cli::{Failure, print};
 use lab::plan::Experiment;
 use lab::record::Shard;
+use lab::session::unlock::ROUNDS;
 use lab::shard::FleetPlan;
 
 /// Seed of a plan that is cut here, and by every other host: the same for all.
@@ -33,7 +34,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
         return print(&match &part.experiment {
             Experiment::Storage(plan) => describe(plan, &options.at),
             Experiment::FileSystems(plan) => file_systems::describe(plan, &options.at),
-            Experiment::KeyDerivations => kdf::describe(kdf::ROUNDS),
+            Experiment::KeyDerivations => kdf::describe(ROUNDS),
             Experiment::Sweep(part) => sweep::describe(part),
         });
     }
@@ -49,7 +50,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
     match &part.experiment {
         Experiment::Storage(plan) => measure(options, plan, seed, destination),
         Experiment::FileSystems(plan) => file_systems::measure(options, plan, seed, destination),
-        Experiment::KeyDerivations => kdf::measure(options, kdf::ROUNDS, seed, destination),
+        Experiment::KeyDerivations => kdf::measure(options, ROUNDS, seed, destination),
         Experiment::Sweep(part) => sweep::measure(part, seed, &options.output, destination),
     }
 }

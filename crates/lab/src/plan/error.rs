@@ -136,6 +136,9 @@ pub enum PlanError {
          must measure real devices without a steady state"
     )]
     Until,
+    /// A plan that is not measured in slices gets a time limit or a precision.
+    #[error("a time limit and a precision do not apply to the plan {0}")]
+    NoLimit(String),
     /// The plain drive is not a policy, because it is measured with every
     /// policy anyway.
     #[error("plain isn't a policy: each drive is also simulated without encryption")]
@@ -209,9 +212,12 @@ impl PlanError {
                  workloads. `cryptmark plans show snia` prints a plan to copy."
                     .into()
             }
-            Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
-            Self::Until => {
-                "Use --repeat to give the number of repetitions, or change the plan.".into()
+            Self::SteadyRounds { needed, .. } => format!("Use {needed} repetitions or more."),
+            Self::Until => "Give the number of repetitions, or change the plan.".into(),
+            Self::NoLimit(_) => {
+                "Give the number of repetitions instead. They apply to plans that measure real \
+                 storage."
+                    .into()
             }
             Self::PlainPolicy => {
                 "Omit it. The policies are pass, block, filled and unpartitioned.".into()
@@ -232,7 +238,7 @@ impl PlanError {
                     .into()
             }
             Self::TooSmall { needed, .. } => {
-                format!("Use --size {} or more.", needed.display().si_short())
+                format!("Use a size of {} or more.", needed.display().si_short())
             }
             Self::Encryption(error) => error.remedy(),
             Self::Published(error) => error.remedy(),

@@ -8,7 +8,7 @@ use crate::stats::Steady;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::ops::Range;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The preparation of a device according to SNIA's specification: sequential requests of 128 KiB,
 /// with this queue depth.
@@ -273,6 +273,10 @@ impl<'a> Session<'a> {
                 visits: visits.end,
             });
             self.paused += Clock::get().now() - before;
+            // The observer may have stopped it, and preparations take long.
+            if stop.load(Ordering::Relaxed) {
+                return Err(SessionError::Interrupted);
+            }
             if round == 0 && !once.slice {
                 subject.warm_up(&workload, once)?;
             }

@@ -4,9 +4,10 @@
 use super::SessionError;
 use super::cell::Cell;
 use super::subject::{Once, Subject};
-use crate::plan::Plan;
+use crate::plan::{Changes, Plan, PlanError};
 use crate::probe;
 use crate::record::{Detail, Device, Host, Tier, Trial};
+use crate::run::RunError;
 use crate::stats::Looks;
 use crate::summary;
 use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
@@ -19,6 +20,10 @@ use std::sync::atomic::AtomicBool;
 
 /// The name of the run's plan.
 pub const PLAN: &str = "kdf";
+
+/// Rounds if no number is given: the least that an interval needs. A derivation takes the same time
+/// again and again, and all of them half a minute.
+pub const ROUNDS: u32 = 3;
 
 /// The contract's word for what derives here.
 const SYSTEM: &str = "builtin";
@@ -33,6 +38,33 @@ pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
         repetitions: rounds,
         workloads: recipes.iter().map(workload).collect(),
         ..Plan::empty()
+    }
+}
+
+/// A [`plan`] with other rounds, 1 to 1000.
+///
+/// # Errors
+/// [`RunError::Derivations`] if anything else is changed, [`RunError::Plan`] for the number.
+pub(crate) fn changed(plan: Plan, changes: &Changes) -> Result<Plan, RunError> {
+    let repetitions = changes.repetitions.unwrap_or(plan.repetitions);
+    let rounds = Changes {
+        repetitions: changes.repetitions,
+        ..Changes::default()
+    };
+    if *changes != rounds {
+        return Err(RunError::Derivations);
+    }
+    match repetitions {
+        1..=1000 => Ok(Plan {
+            repetitions,
+            ..plan
+        }),
+        value => Err(RunError::Plan(PlanError::Range {
+            key: "repetitions",
+            value: u64::from(value),
+            low: 1,
+            high: 1000,
+        })),
     }
 }
 

@@ -9,7 +9,7 @@ use block::{
 };
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
-use std::fs;
+use std::fs::{self, Metadata};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -56,6 +56,20 @@ pub enum StorageError {
         /// The path.
         path: PathBuf,
     },
+    /// Only a directory will do, because nothing may be overwritten.
+    #[error("{path} is not a directory")]
+    NotADirectory {
+        /// The path.
+        path: PathBuf,
+    },
+    /// There is less free memory than the plan needs.
+    #[error("{available} bytes of memory are free, but the plan needs {needed}")]
+    Memory {
+        /// Free bytes.
+        available: u64,
+        /// Bytes that the plan needs.
+        needed: u64,
+    },
     /// It is smaller than the plan needs.
     #[error("{path} has {available} bytes, but the plan needs {needed}")]
     TooSmall {
@@ -87,15 +101,19 @@ impl StorageError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { .. } | Self::Kind { .. } => {
-                "Give --at a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
+                "Name a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
                     .into()
             }
             #[cfg(target_os = "linux")]
             Self::Export(error) => error.remedy().into(),
             #[cfg(not(target_os = "linux"))]
-            Self::NeedsLinux { .. } => "Give --at a directory or a file.".into(),
+            Self::NeedsLinux { .. } => "Name a directory or a file.".into(),
+            Self::NotADirectory { .. } => {
+                "Name a directory. Files and devices are measured by `cryptmark run`.".into()
+            }
+            Self::Memory { .. } => "Use a smaller size, or measure in a directory.".into(),
             Self::TooSmall { available, .. } => {
-                format!("Use --size {available} or less, or choose another place.")
+                format!("Use a size of {available} or less, or choose another place.")
             }
             Self::Block(error) => error.remedy().to_owned(),
         }
@@ -163,6 +181,19 @@ pub struct Place<'a> {
     pub engine: Option<Engine>,
 }
 
+/// The metadata of what is at `path`.
+fn examine(path: &Path) -> Result<Metadata, StorageError> {
+    fs::metadata(path).map_err(|source| match source.kind() {
+        std::io::ErrorKind::NotFound => StorageError::Missing {
+            path: path.to_owned(),
+        },
+        _ => StorageError::Block(BlockError::Open {
+            path: path.to_owned(),
+            source,
+        }),
+    })
+}
+
 impl Storage {
     /// Prepares the extent, filled whole with incompressible data: sparse
     /// files and fresh devices answer without looking. `progress` hears the
@@ -178,37 +209,67 @@ impl Storage {
         if names_export(path) {
             return Self::export(place, progress);
         }
-        let metadata = fs::metadata(path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::NotFound => StorageError::Missing {
-                path: path.to_owned(),
-            },
-            _ => StorageError::Block(BlockError::Open {
-                path: path.to_owned(),
-                source,
-            }),
-        })?;
-        let mut warnings = Vec::new();
-        let device = if metadata.is_dir() {
-            let file = TestFile::create(path, place.size, place.seed, progress)?;
-            if file.allocated()? < place.size {
-                warnings.push(
-                    "the file system stores less than was written (compression, deduplication or \
-                     no report): the figures may be those of memory; use another file system"
-                        .to_owned(),
-                );
-            }
-            file.device(place.engine)?
-        } else if PathKind::of(&metadata).is_some() {
-            Self::overwrite(place, progress)?
-        } else {
+        let metadata = examine(path)?;
+        if metadata.is_dir() {
+            let Place { size, seed, .. } = place;
+            return Self::in_directory(path, size, seed, place.engine, progress);
+        }
+        if PathKind::of(&metadata).is_none() {
             return Err(StorageError::Kind {
                 path: path.to_owned(),
             });
-        };
+        }
+        let device = Self::overwrite(place, progress)?;
+        let reach = Some(Reach::Named(path.to_owned()));
+        Self::over(device, path, place.size, reach, Vec::new())
+    }
 
+    /// Prepares the extent in a file of its own, which is made in `directory` and gone with the
+    /// storage; `size` and `engine` are those of a [`Place`]. Nothing is overwritten.
+    ///
+    /// # Errors
+    /// [`StorageError`], with [`StorageError::NotADirectory`] for a file, a device or an export;
+    /// nothing stays behind.
+    pub fn in_directory(
+        directory: &Path,
+        size: u64,
+        seed: u64,
+        engine: Option<Engine>,
+        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+    ) -> Result<Self, StorageError> {
+        if names_export(directory) || !examine(directory)?.is_dir() {
+            return Err(StorageError::NotADirectory {
+                path: directory.to_owned(),
+            });
+        }
+        let file = TestFile::create(directory, size, seed, progress)?;
+        let mut warnings = Vec::new();
+        if file.allocated()? < size {
+            warnings.push(
+                "the file system stores less than was written (compression, deduplication or \
+                 no report): the figures may be those of memory; use another file system"
+                    .to_owned(),
+            );
+        }
+        let device = file.device(engine)?;
+        let reach = device.path_for_others().map(|open| Reach::Nameless {
+            open,
+            directory: directory.to_owned(),
+        });
+        Self::over(device, directory, size, reach, warnings)
+    }
+
+    /// The first `size` bytes of a `device` at `path`.
+    fn over(
+        device: FileDevice,
+        path: &Path,
+        size: u64,
+        reach: Option<Reach>,
+        mut warnings: Vec<String>,
+    ) -> Result<Self, StorageError> {
         let mut description = probe::describe(path);
         description.engine = device.engine().to_string();
-        description.size = place.size;
+        description.size = size;
         description.cache = if device.is_direct() {
             "direct"
         } else {
@@ -228,20 +289,8 @@ impl Storage {
             );
         }
         Ok(Self {
-            reach: match metadata.is_dir() {
-                true => device.path_for_others().map(|open| Reach::Nameless {
-                    open,
-                    directory: path.to_owned(),
-                }),
-                false => Some(Reach::Named(path.to_owned())),
-            },
-            device: Arc::new(Slice::new(
-                device,
-                ByteRange {
-                    offset: 0,
-                    length: place.size,
-                },
-            )?),
+            device: Arc::new(Slice::new(device, ByteRange::new(0, size))?),
+            reach,
             description,
             warnings,
         })
@@ -307,7 +356,14 @@ impl Storage {
     }
 
     /// An extent in memory, for the cipher tier.
+    ///
+    /// # Errors
+    /// [`StorageError::Memory`] if so much is not free.
     pub fn memory(size: u64, seed: u64) -> Result<Self, StorageError> {
+        if let Some(available) = probe::available_memory().filter(|free| *free < size) {
+            let needed = size;
+            return Err(StorageError::Memory { available, needed });
+        }
         let ram = RamDevice::resident(size);
         block::fill(&ram, seed, &mut |_| ControlFlow::Continue(()))?;
         Ok(Self {

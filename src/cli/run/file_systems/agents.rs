@@ -1,7 +1,7 @@
 //! A plan on file systems, measured by agents on this kernel and in the lab kernel.
 
 use crate::cli::VERSION;
-use crate::cli::run::{Destination, Failure, Progress, RunOptions, energy, run_id, stop_on_signal};
+use crate::cli::run::{Destination, Failure, Progress, RunOptions, energy, stop_on_signal};
 use crate::cli::volume::disk::check_settled;
 use block::hold::{self, Hold};
 use block::signature;
@@ -10,6 +10,7 @@ use lab::file_system::agent::Ended;
 use lab::file_system::plan::FileSystemPlan;
 use lab::file_system::{Backing, Kernel};
 use lab::kernel::{KernelError, Lab, Version};
+use lab::run::new_id;
 use lab::session::file_system::Surroundings;
 use lab::session::{Session, SessionError};
 use std::ffi::OsString;
@@ -58,7 +59,7 @@ pub(super) fn run(
         absent: absent.collect(),
     };
     let same = plan.plan();
-    let session = Session::of_file_systems(&plan, &same, surroundings, seed, run_id())?;
+    let session = Session::of_file_systems(&plan, &same, surroundings, seed, new_id())?;
     let metering = energy::metering(options, true, &stop, &progress)?;
     let session = session.built_as(VERSION).metered_by(metering);
     destination.begin(session.header())?;

@@ -1,0 +1,197 @@
+//! [`Request`]: a plan run by another program, without a process of `cryptmark`.
+//!
+//! A request names a plan, changes to it, and a directory. It measures ciphers, devices and key
+//! derivations, and gives the record. It stores and prints nothing, and handles no signals. The
+//! [`store`](crate::store) keeps the record if the caller wants that.
+//!
+//! A request never overwrites what is there. It makes a file of its own in the directory, or takes
+//! memory. The file has no name on most systems, and it is gone when the run ends, however it ends.
+//!
+//! # Example
+//!
+//! ```
+//! use cryptmark_lab::plan::Changes;
+//! use cryptmark_lab::run::Request;
+//! use std::ops::ControlFlow;
+//!
+//! # fn main() -> Result<(), cryptmark_lab::run::RunError> {
+//! let changes = Changes {
+//!     ciphers: vec!["aes".into()],
+//!     systems: vec!["builtin".parse().expect("a known system")],
+//!     sector_sizes: vec![4096],
+//!     threads: vec![1],
+//!     repetitions: Some(3),
+//!     trial_seconds: Some(0.001),
+//!     ..Changes::default()
+//! };
+//! let request = Request::load("ciphers")?.changed(&changes)?.seed(1);
+//! let run = request.measure(&mut |step| {
+//!     println!("{step}");
+//!     ControlFlow::Continue(())
+//! })?;
+//! assert!(!run.partial);
+//! for trial in &run.trials {
+//!     println!("{}: {:.0} MB/s", trial.workload, trial.throughput_mb_s.median);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod error;
+mod id;
+mod prepare;
+
+pub use self::error::RunError;
+pub use self::id::{new_id, seed_of_now};
+pub use self::prepare::{Filling, Step, Told, prepare};
+
+use crate::plan::{Changes, Experiment, Plan};
+use crate::record::Run;
+use crate::session::{Observer, Session, Visit, unlock};
+use crate::target::unlock::RECIPES;
+use crate::target::{Storage, StorageError};
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A plan that is to be measured.
+#[derive(Clone, Debug)]
+pub struct Request {
+    plan: Plan,
+    is_kdf: bool,
+    at: Option<PathBuf>,
+    seed: Option<u64>,
+}
+
+impl Request {
+    /// Reads a shipped plan by name, or a file by a path that ends in `.toml`.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`]; [`RunError::FileSystems`] and [`RunError::Sweep`] for what only the
+    /// program measures.
+    pub fn load(name_or_path: &str) -> Result<Self, RunError> {
+        Self::of(Experiment::load(name_or_path)?)
+    }
+
+    /// Reads a plan from TOML; `name` stands in the record.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn parse(name: &str, text: &str) -> Result<Self, RunError> {
+        Self::of(Experiment::parse(name, text)?)
+    }
+
+    fn of(experiment: Experiment) -> Result<Self, RunError> {
+        let (plan, is_kdf) = match experiment {
+            Experiment::Storage(plan) => (plan, false),
+            Experiment::KeyDerivations => (unlock::plan(RECIPES, unlock::ROUNDS), true),
+            Experiment::FileSystems(plan) => {
+                return Err(RunError::FileSystems { plan: plan.name });
+            }
+            Experiment::Sweep(sweep) => return Err(RunError::Sweep { plan: sweep.name }),
+        };
+        Ok(Self {
+            plan,
+            is_kdf,
+            at: None,
+            seed: None,
+        })
+    }
+
+    /// Changes the plan.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`] for an impossible value; [`RunError::Derivations`] if more than the
+    /// repetitions of key derivations is changed.
+    pub fn changed(mut self, changes: &Changes) -> Result<Self, RunError> {
+        self.plan = match self.is_kdf {
+            false => self.plan.changed(changes)?,
+            true => unlock::changed(self.plan, changes)?,
+        };
+        Ok(self)
+    }
+
+    /// Measures devices by a file in this directory, and not in memory. Plans of ciphers, of key
+    /// derivations and of simulated drives need no directory.
+    pub fn at(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.at = Some(directory.into());
+        self
+    }
+
+    /// Sets the seed of offsets and data; the same seed visits the same blocks. Without one, each
+    /// run has its own.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// The plan, with all changes.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Measures, and tells `told` of each step. If `told` stops it, the record is `partial` and
+    /// has the cells that were measured.
+    ///
+    /// # Errors
+    /// [`RunError::Storage`], with [`StorageError::NotADirectory`] for a file or a device;
+    /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
+    /// measured before; [`RunError::Stopped`] if nothing was.
+    pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {
+        let stop = AtomicBool::new(false);
+        let mut told = |step: Step<'_>| {
+            let flow = told(step);
+            stop.fetch_or(flow.is_break(), Ordering::Relaxed);
+            flow
+        };
+        let prepared = self.prepare(&mut told);
+        let (session, _storage) = prepared.map_err(|error| match stop.load(Ordering::Relaxed) {
+            true => RunError::Stopped,
+            false => error,
+        })?;
+        let session = session.built_as(env!("CARGO_PKG_VERSION"));
+        let (run, outcome) = session.measure(&stop, &mut Watcher(&mut told));
+        match (outcome, stop.load(Ordering::Relaxed)) {
+            (Ok(()), _) => Ok(run),
+            (Err(_), true) if run.trials.is_empty() => Err(RunError::Stopped),
+            (Err(_), true) => Ok(run),
+            (Err(source), false) => {
+                let run = Box::new(run);
+                Err(RunError::Failed { run, source })
+            }
+        }
+    }
+
+    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'_>, Storage), RunError> {
+        let seed = self.seed.unwrap_or_else(seed_of_now);
+        if self.is_kdf {
+            let session = Session::of_derivations(&self.plan, RECIPES, seed, new_id())?;
+            return Ok((session, Storage::none()));
+        }
+        let place = |filling: &mut Filling<'_>| self.storage(seed, filling);
+        prepare(&self.plan, None, seed, place, told)
+    }
+
+    fn storage(&self, seed: u64, filling: &mut Filling<'_>) -> Result<Storage, StorageError> {
+        let size = self.plan.extent_bytes();
+        match &self.at {
+            Some(directory) => Storage::in_directory(directory, size, seed, None, filling),
+            None => Storage::memory(size, seed),
+        }
+    }
+}
+
+/// Tells the caller of each visit.
+struct Watcher<'a, 'b>(&'a mut Told<'b>);
+
+impl Observer for Watcher<'_, '_> {
+    fn visiting(&mut self, visit: &Visit<'_>) {
+        // The flag that the session looks at is set before the answer comes back.
+        let _: ControlFlow<()> = (self.0)(Step::Visiting(visit));
+    }
+
+    fn keep(&mut self, _: &Run, _: &[usize]) -> Result<(), Box<dyn Error + Send + Sync>> {
+        Ok(())
+    }
+}

@@ -1,0 +1,207 @@
+//! Runs by another program: what they measure, what they refuse, and what they leave behind.
+
+use cryptmark_lab::plan::{Changes, PlanError};
+use cryptmark_lab::record::{Run, Tier};
+use cryptmark_lab::run::{Request, RunError, Step};
+use cryptmark_lab::store::{Location, Store};
+use cryptmark_lab::target::StorageError;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+const DEVICES: &str = r#"
+title = "a test"
+size = "4 MiB"
+repetitions = 3
+ciphers = ["aes-xts-plain64"]
+
+[[workload]]
+name = "r"
+pattern = "random"
+op = "read"
+block_size = "4 KiB"
+bytes = "64 KiB"
+
+[[workload]]
+name = "w"
+pattern = "sequential"
+op = "write"
+block_size = "64 KiB"
+bytes = "128 KiB"
+"#;
+
+fn devices() -> Request {
+    Request::parse("devices", DEVICES).unwrap().seed(7)
+}
+
+fn go_on(_: Step<'_>) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+fn is_empty(directory: &Path) -> bool {
+    std::fs::read_dir(directory).unwrap().next().is_none()
+}
+
+#[test]
+fn devices_are_measured_in_a_directory_and_leave_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (mut filled, mut visits) = (0, 0);
+    let run = devices().at(directory.path()).measure(&mut |step| {
+        match step {
+            Step::Filling { done, total } => {
+                assert_eq!(total, 4 << 20);
+                filled = done;
+            }
+            Step::Visiting(visit) => visits = visits.max(visit.visits),
+            other => panic!("{other}"),
+        }
+        ControlFlow::Continue(())
+    });
+    let run = run.unwrap();
+    assert!(is_empty(directory.path()));
+    assert_eq!((filled, visits), (4 << 20, 2 * 3 * 3));
+    assert!(!run.partial);
+    assert_eq!((run.plan.as_str(), run.seed), ("devices", 7));
+    // Each workload on the plain device, through the engine, and on the plain device again.
+    assert_eq!(run.trials.len(), 2 * 3);
+    for trial in &run.trials {
+        assert_eq!(trial.tier, Tier::Block);
+        assert_eq!(trial.device.path_kind, "file");
+        assert_eq!((trial.device.size, trial.repetitions), (4 << 20, 3));
+    }
+    // The caller may keep it.
+    let location = Location::Folder(directory.path().join("runs"));
+    let store = Store::open(&location).unwrap();
+    store.take_over(std::slice::from_ref(&run)).unwrap();
+    assert_eq!(store.load(&run.run).unwrap(), run);
+}
+
+#[test]
+fn without_a_directory_devices_are_measured_in_memory() {
+    let changes = Changes {
+        repetitions: Some(4),
+        ..Changes::default()
+    };
+    let request = devices().changed(&changes).unwrap();
+    let run = request.measure(&mut go_on).unwrap();
+    let is_so = |trial: &&cryptmark_lab::record::Trial| {
+        trial.device.path_kind == "memory" && trial.repetitions == 4
+    };
+    assert_eq!(run.trials.iter().filter(is_so).count(), 6);
+    // Each run has a name of its own.
+    assert_ne!(run.run, request.measure(&mut go_on).unwrap().run);
+}
+
+/// Stops at the visit number `at`, from 0.
+fn stopped(at: u64, directory: &Path) -> Result<Run, RunError> {
+    let request = devices().at(directory);
+    request.measure(&mut |step| match step {
+        Step::Visiting(visit) if visit.done == at => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    })
+}
+
+#[test]
+fn the_caller_may_stop_it_at_every_step() {
+    let directory = tempfile::tempdir().unwrap();
+    let filling = devices()
+        .at(directory.path())
+        .measure(&mut |_| ControlFlow::Break(()));
+    assert!(matches!(filling, Err(RunError::Stopped)), "{filling:?}");
+    let first = stopped(0, directory.path());
+    assert!(matches!(first, Err(RunError::Stopped)), "{first:?}");
+    let late = stopped(15, directory.path()).unwrap();
+    assert!(late.partial && !late.trials.is_empty());
+    assert!(is_empty(directory.path()));
+}
+
+#[test]
+fn only_a_directory_is_taken_and_nothing_is_overwritten() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("precious");
+    let precious = vec![7; 8 << 20];
+    std::fs::write(&file, &precious).unwrap();
+    for place in [&file, Path::new("/dev/null"), Path::new("nbd://localhost")] {
+        let refused = devices().at(place).measure(&mut go_on);
+        assert!(
+            matches!(
+                &refused,
+                Err(RunError::Storage(StorageError::NotADirectory { path })) if path == place
+            ),
+            "{refused:?}"
+        );
+    }
+    let missing = devices().at(directory.path().join("missing"));
+    assert!(matches!(
+        missing.measure(&mut go_on),
+        Err(RunError::Storage(StorageError::Missing { .. }))
+    ));
+    assert_eq!(std::fs::read(&file).unwrap(), precious);
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn a_failed_run_leaves_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let changes = Changes {
+        systems: vec!["gocryptfs".parse().unwrap()],
+        ..Changes::default()
+    };
+    let request = devices().changed(&changes).unwrap().at(directory.path());
+    let failed = request.measure(&mut go_on);
+    assert!(matches!(failed, Err(RunError::Session(_))), "{failed:?}");
+    assert!(is_empty(directory.path()));
+}
+
+#[test]
+fn more_memory_than_there_is_is_refused() {
+    let changes = Changes {
+        size: Some(bytesize::ByteSize::pib(1)),
+        ..Changes::default()
+    };
+    let refused = devices().changed(&changes).unwrap().measure(&mut go_on);
+    assert!(
+        matches!(
+            refused,
+            Err(RunError::Storage(StorageError::Memory { needed, .. })) if needed == 1 << 50
+        ),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn plans_that_need_the_program_are_refused() {
+    for plan in ["file-systems", "crypto-fs", "file-encryption"] {
+        let refused = Request::load(plan).unwrap_err();
+        assert!(matches!(&refused, RunError::FileSystems { plan: name } if name == plan));
+        assert!(refused.remedy().contains(plan));
+    }
+    let unknown = Request::load("quik").unwrap_err();
+    assert!(matches!(unknown, RunError::Plan(PlanError::Unknown { .. })));
+}
+
+#[test]
+fn key_derivations_take_repetitions_and_nothing_else() {
+    let rounds = |repetitions| Changes {
+        repetitions: Some(repetitions),
+        ..Changes::default()
+    };
+    let kdf = Request::load("kdf").unwrap();
+    assert_eq!(kdf.plan().repetitions, 3);
+    let five = kdf.clone().changed(&rounds(5)).unwrap();
+    assert_eq!(five.plan().repetitions, 5);
+    assert!(matches!(
+        kdf.clone().changed(&rounds(0)),
+        Err(RunError::Plan(PlanError::Range { .. }))
+    ));
+    let ciphers = Changes {
+        ciphers: vec!["aes".into()],
+        ..rounds(5)
+    };
+    assert!(matches!(
+        kdf.clone().changed(&ciphers),
+        Err(RunError::Derivations)
+    ));
+    // Calibration takes seconds, so that only the beginning is tried here.
+    let stopped = kdf.measure(&mut |_| ControlFlow::Break(()));
+    assert!(matches!(stopped, Err(RunError::Stopped)));
+}
