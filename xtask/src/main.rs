@@ -11,6 +11,7 @@ mod package;
 mod packages;
 mod pictures;
 mod prose;
+mod python;
 mod results;
 mod tests;
 mod tools;
@@ -37,6 +38,7 @@ cargo xtask COMMAND
   book           the pages of docs/ as a website in target/book, by mdBook
   pictures       docs/pictures/terminal.svg and report.png, of the stored run results/quick.json.zst
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
+  python         the Python package as a wheel, tested with each PYTHON [--release] [--arm builds one for aarch64 too] [PYTHON]...
   results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         Some("book") => book::build(),
         Some("pictures") => pictures::run(),
         Some("prose") => prose::run(),
+        Some("python") => tests::run_python(rest),
         Some("results") => results::run(),
         Some("package") => package::run(rest),
         Some("budget") => budget::run(),

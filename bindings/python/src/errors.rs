@@ -4,6 +4,7 @@ use block::BlockError;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use std::error::Error;
 use std::io;
 use volume::{Verdict, VolumeError};
 
@@ -27,7 +28,7 @@ impl<T> Raised<T> for Result<T, VolumeError> {
                 (_, Verdict::Failed) => "Failed",
             };
             let number = system.and_then(io::Error::raw_os_error);
-            exception(py, kind, &message(&error, system), &error.remedy(), number)
+            exception(py, kind, &chain(&error), &error.remedy(), number)
         })
     }
 }
@@ -50,13 +51,18 @@ pub fn exception(
     }
 }
 
-/// The message, with what the system said if that is the cause.
-fn message(error: &VolumeError, system: Option<&io::Error>) -> String {
-    match (error, system) {
-        // Its own message has it.
-        (VolumeError::Unreadable { .. }, _) | (_, None) => error.to_string(),
-        (error, Some(system)) => format!("{error}: {system}"),
+/// What happened, with the causes that the text does not name itself.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
     }
+    text
 }
 
 /// The system's error that is the cause, if there is one.

@@ -2,21 +2,16 @@
 
 use crate::errors::{Raised, exception};
 use crate::secret::Given;
+use crate::signals::Signals;
 use crate::values;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant};
 use volume::tcrypt::Keyfiles;
 use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
-
-/// How often a search for a key looks for Ctrl-C.
-const SIGNALS: Duration = Duration::from_millis(50);
 
 /// Opens the volume at `path`. `cryptmark.open` documents the rest.
 #[pyfunction]
@@ -59,7 +54,7 @@ pub fn open(
         .detach(|| keyfiles.map(|paths| Keyfiles::read(&paths)).transpose())
         .raised(py)?;
     let watch = Signals::new();
-    let listen = |_| watch.listen();
+    let listen = |_| watch.listen(|_| Ok(()));
     let options = OpenOptions {
         format,
         parameters: Parameters {
@@ -106,47 +101,6 @@ pub fn format_named(name: &str) -> PyResult<Format> {
             exception(py, "BadInput", &message, &remedy, None)
         })
     })
-}
-
-/// Looks for Ctrl-C while a search for a key runs.
-struct Signals {
-    thread: thread::ThreadId,
-    state: Mutex<(Instant, Option<PyErr>)>,
-}
-
-impl Signals {
-    fn new() -> Self {
-        Self {
-            thread: thread::current().id(),
-            state: Mutex::new((Instant::now(), None)),
-        }
-    }
-
-    /// Lets Python run what it has for a signal. Only the thread that called does so: Python
-    /// handles signals in its main thread alone.
-    fn listen(&self) -> ControlFlow<()> {
-        if thread::current().id() != self.thread {
-            return ControlFlow::Continue(());
-        }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.0.elapsed() < SIGNALS {
-            return ControlFlow::Continue(());
-        }
-        state.0 = Instant::now();
-        match Python::attach(|py| py.check_signals()) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                state.1 = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    /// The exception of the signal that ended the search, if one has.
-    fn raised(&self) -> PyResult<()> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.1.take().map_or(Ok(()), Err)
-    }
 }
 
 /// An open volume, used from any number of threads.

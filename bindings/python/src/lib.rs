@@ -7,7 +7,9 @@
 
 mod errors;
 mod handle;
+mod run;
 mod secret;
+mod signals;
 mod values;
 
 use pyo3::prelude::*;
@@ -23,6 +25,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::handle::{Handle, open};
+    #[pymodule_export]
+    use crate::run::run;
 
     /// What the header of the volume at `path` says without any secret.
     #[pyfunction]

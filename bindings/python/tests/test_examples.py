@@ -1,6 +1,8 @@
 """The examples, and the pages that show Python."""
 
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
@@ -85,7 +87,8 @@ class Pages(VolumeCase):
             for block in blocks:
                 if "fsspec" in block:
                     needs("fsspec")
-                with self.subTest(page=page.name, block=block):
+                quiet = contextlib.redirect_stdout(io.StringIO())
+                with self.subTest(page=page.name, block=block), quiet:
                     exec(compile(block, str(page), "exec"), names)
 
 

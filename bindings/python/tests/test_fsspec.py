@@ -18,6 +18,8 @@ class Fsspec(VolumeCase):
         super().setUp()
         if fsspec is None:
             skip("Python: fsspec is not installed")
+        if "cryptmark" not in fsspec.available_protocols():
+            skip("Python: the package is not installed for fsspec")
         self.path = self.luks()
         self.url = f"cryptmark://{self.path}"
 

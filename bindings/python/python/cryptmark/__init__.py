@@ -11,6 +11,7 @@
 
 from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
 from ._native import formats
+from ._run import Run, run
 from ._volume import Volume, info, open
 
 __all__ = [
@@ -20,9 +21,11 @@ __all__ = [
     "Failed",
     "NotFound",
     "Protected",
+    "Run",
     "Volume",
     "WrongSecret",
     "formats",
     "info",
     "open",
+    "run",
 ]

@@ -1,4 +1,4 @@
-from typing import Any, Dict, List, Optional, Tuple, Union, final
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union, final
 
 @final
 class Handle:
@@ -40,3 +40,15 @@ def open(
 ) -> Handle: ...
 def header(path: str, format: Optional[str]) -> Dict[str, Any]: ...
 def formats() -> List[str]: ...
+def run(
+    plan: str,
+    *,
+    at: Optional[str],
+    size: Optional[int],
+    repetitions: Optional[int],
+    trial_seconds: Optional[float],
+    systems: List[str],
+    ciphers: List[str],
+    seed: Optional[int],
+    progress: Optional[Callable[[str, int, int], Any]],
+) -> Tuple[str, List[Dict[str, Any]]]: ...
