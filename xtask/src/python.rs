@@ -21,8 +21,8 @@ const USED: &[&str] = &[
     "dissect.extfs",
 ];
 
-/// What wheels of Linux are named for: the C library of Debian 10, Ubuntu 18.10 and RHEL 8.
-const PLATFORM: &str = "manylinux_2_28";
+/// The oldest C library for which Debian 12 can build: that of Ubuntu 22.04 and RHEL 9.
+const PLATFORM: &str = "manylinux_2_34";
 
 const FOLDER: &str = "bindings/python";
 
