@@ -17,13 +17,15 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("report", &["lab"]),
     ("fleet", &["lab", "report"]),
     ("testkit", &[]),
-    (PYTHON, &["block", "cipher", "volume", "lab", "report"]),
+    ("bindings/c", &["cipher", "block", "volume", "serve"]),
+    (
+        "bindings/python",
+        &["cipher", "block", "volume", "lab", "report"],
+    ),
 ];
 
-/// The crate of Python's package, by its folder.
-const PYTHON: &str = "bindings/python";
-
-/// The folder of a crate by its name in [`MAY_IMPORT`].
+/// The folder of a crate by its name in [`MAY_IMPORT`]. Those for other languages have their folder
+/// as their name.
 fn folder(name: &str) -> PathBuf {
     match name.contains('/') {
         true => name.into(),
@@ -52,6 +54,8 @@ const ONLY_IN_TARGETS: &[&str] = &["cipher::", "volume::", "serve::", "drive::"]
 
 /// Folders and files that may say `unsafe`.
 const UNSAFE_ROOMS: &[&str] = &[
+    "bindings/c/src",
+    "bindings/c/tests",
     "crates/cipher/src/arch",
     "crates/cipher/tests/constant_time/controls.rs",
     "crates/cipher/tests/constant_time/memcheck.rs",

@@ -7,6 +7,7 @@ mod book;
 mod budget;
 mod edges;
 mod emulated;
+mod library;
 mod package;
 mod packages;
 mod pictures;
@@ -40,6 +41,7 @@ cargo xtask COMMAND
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
   python         the Python package as a wheel, tested with each PYTHON [--release] [--arm builds one for aarch64 too] [PYTHON]...
   results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
+  library        the library for C with its header and manual page, below PREFIX
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
   ci             what CI runs: fmt, clippy, edges, prose, cargo-deny, test, package --short, budget
@@ -85,6 +87,10 @@ fn main() -> ExitCode {
         Some("python") => tests::run_python(rest),
         Some("results") => results::run(),
         Some("package") => package::run(rest),
+        Some("library") => match rest {
+            [prefix] => library::install(prefix),
+            _ => usage(),
+        },
         Some("budget") => budget::run(),
         _ => {
             eprint!("{USAGE}");

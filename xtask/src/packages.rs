@@ -230,6 +230,16 @@ const TOOLS: &[Tool] = &[
         purpose: "what that kernel needs on new processors",
     },
     Tool {
+        program: "clang",
+        package: "clang",
+        purpose: "programs in C that use the library",
+    },
+    Tool {
+        program: "pkg-config",
+        package: "pkg-config",
+        purpose: "what tells them where it is",
+    },
+    Tool {
         program: "flex",
         package: "flex",
         purpose: "building the lab kernel",

@@ -6,8 +6,9 @@
 //! [`trial::run`], the only timed code, which prints nothing. [`stats`] and
 //! [`summary`] are pure functions that judge the samples. The outcome is a
 //! [`record::Run`], which the [`store`] keeps. The crate `report` does the
-//! printing. A [`run::Request`] does all of this up to the record. The project's other crates, apart from `block`, are imported only
-//! in [`target`] and in code that parses the ciphers of a plan.
+//! printing. A [`run::Request`] does all of this up to the record. The project's
+//! other crates, apart from `block`, are imported only in [`target`] and in code
+//! that parses the ciphers of a plan.
 //!
 //! # Example
 //!

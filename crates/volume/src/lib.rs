@@ -113,3 +113,7 @@ pub use opening::{Access, Opened, Opening, Row, Storage};
 pub use parameters::{EARLIER_PLAIN, Parameters};
 pub use secret::{Given, Secret, Unlocked};
 pub use volume::{OpenOptions, Volume, side_header};
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/rust-and-c.md")]
+struct HowTo;

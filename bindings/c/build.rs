@@ -1,0 +1,8 @@
+//! Names the shared library by the version of its interface, which programs ask for at their start.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    if std::env::var("CARGO_CFG_TARGET_OS").is_ok_and(|system| system == "linux") {
+        println!("cargo::rustc-cdylib-link-arg=-Wl,-soname,libcryptmark.so.0");
+    }
+}

@@ -1,0 +1,191 @@
+/* cryptmark: opens encrypted volumes in user space.
+ *
+ * LUKS1, LUKS2, plain dm-crypt, TrueCrypt, VeraCrypt, BitLocker, FileVault 2, cryptoloop, loop-AES,
+ * BestCrypt. See cryptmark(3). This file is generated. */
+
+#ifndef CRYPTMARK_H
+#define CRYPTMARK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// The bytes of a passphrase, without a newline.
+#define CRYPTMARK_PASSPHRASE 0
+
+// The bytes of a key file.
+#define CRYPTMARK_KEY_FILE 1
+
+// The key that encrypts the data.
+#define CRYPTMARK_VOLUME_KEY 2
+
+// An error. Free it with cryptmark_error_free.
+typedef struct cryptmark_error cryptmark_error;
+
+// How to open a volume. Free it with cryptmark_options_free.
+typedef struct cryptmark_options cryptmark_options;
+
+// A server of one volume. End it with cryptmark_serve_end.
+typedef struct cryptmark_server cryptmark_server;
+
+// An open volume. Close it with cryptmark_close.
+//
+// Any number of threads may read and write at a time. It belongs to the process that opened it: a
+// process that was forked from that one gets errors.
+typedef struct cryptmark_volume cryptmark_volume;
+
+// What came of a call: one of the codes that follow.
+typedef int cryptmark_code;
+
+// It was done.
+#define CRYPTMARK_OK 0
+
+// It was possible, and failed.
+#define CRYPTMARK_FAILED 1
+
+// An argument, an option, a header or a file cannot be used.
+#define CRYPTMARK_BAD_INPUT 2
+
+// The passphrase or key fits nothing.
+#define CRYPTMARK_WRONG_SECRET 3
+
+// It was refused, because data would be lost.
+#define CRYPTMARK_PROTECTED 4
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the library, such as "0.2.0".
+const char *cryptmark_version(void);
+
+// Frees a text that a call has given. NULL is allowed.
+//
+// `text` is one that was given to be freed with this, and not freed.
+void cryptmark_text_free(char *text);
+
+// The code of an error.
+//
+// `error` is one that a call has given, and not freed.
+cryptmark_code cryptmark_error_code(const cryptmark_error *error);
+
+// What happened, as a sentence without a full stop in UTF-8. It lives as long as the error.
+//
+// `error` is one that a call has given, and not freed.
+const char *cryptmark_error_message(const cryptmark_error *error);
+
+// What to do about it, as sentences in UTF-8. It lives as long as the error.
+//
+// `error` is one that a call has given, and not freed.
+const char *cryptmark_error_remedy(const cryptmark_error *error);
+
+// Frees an error. NULL is allowed.
+//
+// `error` is one that a call has given, and not freed.
+void cryptmark_error_free(cryptmark_error *error);
+
+// New options: a volume with a signature, for reading.
+cryptmark_options *cryptmark_options_new(void);
+
+// Frees options, and wipes their secret. NULL is allowed.
+//
+// `options` are from cryptmark_options_new, and not freed.
+void cryptmark_options_free(cryptmark_options *options);
+
+// Sets an option by its name; cryptmark(3) lists them. Yes and no are "1" and "0".
+//
+// `options` are from cryptmark_options_new. `name` and `value` are texts.
+cryptmark_code cryptmark_options_set(cryptmark_options *options,
+                                     const char *name,
+                                     const char *value,
+                                     cryptmark_error **error);
+
+// Sets the secret, of the kind CRYPTMARK_PASSPHRASE, CRYPTMARK_KEY_FILE or CRYPTMARK_VOLUME_KEY.
+// Its bytes are copied to memory that is locked, and may be wiped afterwards.
+//
+// `options` are from cryptmark_options_new. `secret` has `length` bytes.
+cryptmark_code cryptmark_options_secret(cryptmark_options *options,
+                                        int kind,
+                                        const uint8_t *secret,
+                                        size_t length,
+                                        cryptmark_error **error);
+
+// Opens the volume in the file or on the block device at `path`.
+//
+// `options` are from cryptmark_options_new; NULL is for a volume that needs no secret. `*volume`
+// is set if the code is CRYPTMARK_OK.
+cryptmark_code cryptmark_open(const char *path,
+                              const cryptmark_options *options,
+                              cryptmark_volume **volume,
+                              cryptmark_error **error);
+
+// Closes a volume. What was written since the last cryptmark_flush is as safe as with a file. NULL
+// is allowed.
+//
+// `volume` is from cryptmark_open, and not closed; no other thread uses it.
+void cryptmark_close(cryptmark_volume *volume);
+
+// Bytes of the volume.
+//
+// `volume` is from cryptmark_open, and not closed.
+uint64_t cryptmark_size(const cryptmark_volume *volume);
+
+// What is known of the volume, as JSON in UTF-8. It lives as long as the volume.
+//
+// `volume` is from cryptmark_open, and not closed.
+const char *cryptmark_info(const cryptmark_volume *volume);
+
+// Reads `length` bytes from byte `offset` on, or what there is of them before the end of the
+// volume. `*done` is set to their number.
+//
+// `volume` is from cryptmark_open, and not closed. `buffer` has `length` bytes.
+cryptmark_code cryptmark_read(const cryptmark_volume *volume,
+                              uint64_t offset,
+                              uint8_t *buffer,
+                              size_t length,
+                              size_t *done,
+                              cryptmark_error **error);
+
+// Writes all `length` bytes at byte `offset`. Nothing is written beyond the end of the volume, and
+// then nothing at all.
+//
+// `volume` is from cryptmark_open, and not closed. `data` has `length` bytes.
+cryptmark_code cryptmark_write(const cryptmark_volume *volume,
+                               uint64_t offset,
+                               const uint8_t *data,
+                               size_t length,
+                               cryptmark_error **error);
+
+// Returns when everything that was written is on the storage.
+//
+// `volume` is from cryptmark_open, and not closed.
+cryptmark_code cryptmark_flush(const cryptmark_volume *volume, cryptmark_error **error);
+
+// What the header of the volume at `path` says without any secret, as JSON in UTF-8. `format` is
+// NULL if the signature tells. Free `*json` with cryptmark_text_free.
+//
+// `path` and `format` are texts.
+cryptmark_code cryptmark_header(const char *path,
+                                const char *format_name,
+                                char **json,
+                                cryptmark_error **error);
+
+// Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
+// the server afterwards, whatever the code is: do not close it. Only this user may connect.
+//
+// `volume` is from cryptmark_open, and not closed. `*server` is set if the code is CRYPTMARK_OK.
+cryptmark_code cryptmark_serve(cryptmark_volume *volume,
+                               const char *path,
+                               cryptmark_server **server,
+                               cryptmark_error **error);
+
+// Lets the server answer what it has received, flushes the volume and closes it. The code says
+// whether all that clients wrote is on the storage.
+//
+// `server` is from cryptmark_serve, and not ended.
+cryptmark_code cryptmark_serve_end(cryptmark_server *server, cryptmark_error **error);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* CRYPTMARK_H */

@@ -1,0 +1,177 @@
+/* Uses the library wrongly, and expects codes: wrong VOLUME SOCKET < passphrase */
+
+#define _DEFAULT_SOURCE
+
+#include <cryptmark.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define EXPECT(code, call) expect(__LINE__, code, call, &error)
+#define TRUE(what)                                                                                 \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            printf("line %d: " #what "\n", __LINE__);                                              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+
+static void expect(int line, int expected, int code, cryptmark_error **error)
+{
+    int told = cryptmark_error_code(*error);
+
+    if (code != expected || told != expected || !*cryptmark_error_message(*error)) {
+        printf("line %d: %d and %d, not %d: %s\n", line, code, told, expected,
+               cryptmark_error_message(*error));
+        exit(1);
+    }
+    if (expected != CRYPTMARK_OK)
+        TRUE(*cryptmark_error_remedy(*error));
+    cryptmark_error_free(*error);
+    *error = NULL;
+}
+
+static cryptmark_volume *shared;
+
+static void *reads_and_writes(void *nth)
+{
+    uint64_t at = (uint64_t)(size_t)nth * 10000 + 3;
+    unsigned char bytes[700];
+    size_t done;
+    int round;
+
+    for (round = 0; round < 20; round++) {
+        if (cryptmark_read(shared, at, bytes, sizeof bytes, &done, NULL) || done != sizeof bytes)
+            return "read";
+        if (cryptmark_write(shared, at, bytes, sizeof bytes, NULL))
+            return "write";
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    char passphrase[100];
+    unsigned char bytes[4096];
+    cryptmark_error *error = NULL;
+    cryptmark_volume *volume = NULL;
+    cryptmark_server *server = NULL;
+    cryptmark_options *options = cryptmark_options_new();
+    pthread_t threads[8];
+    char *json = NULL;
+    size_t done = 7, nth;
+    uint64_t size;
+    int status;
+
+    TRUE(argc == 3 && fgets(passphrase, sizeof passphrase, stdin));
+    passphrase[strcspn(passphrase, "\n")] = '\0';
+    TRUE(strlen(cryptmark_version()) >= 5);
+
+    /* Null pointers, everywhere. */
+    cryptmark_error_free(NULL);
+    cryptmark_options_free(NULL);
+    cryptmark_close(NULL);
+    cryptmark_text_free(NULL);
+    TRUE(cryptmark_error_code(NULL) == CRYPTMARK_OK);
+    TRUE(cryptmark_size(NULL) == 0 && cryptmark_info(NULL) == NULL);
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(NULL, "write", "1", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, NULL, "1", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "write", NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "header", NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT,
+           cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, NULL, 3, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_open(NULL, NULL, &volume, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_open(argv[1], NULL, NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_read(NULL, 0, bytes, 1, &done, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_write(NULL, 0, bytes, 1, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_flush(NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header(NULL, NULL, &json, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header(argv[1], NULL, NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_serve(NULL, argv[2], &server, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_serve_end(NULL, &error));
+
+    /* Options that are none. */
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "colour", "1", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "write", "yes", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "format", "zip", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "key_slot", "-1", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "cipher", "\xff", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "keyfile", "/no/such", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT,
+           cryptmark_options_secret(options, 99, (const uint8_t *)"x", 1, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT,
+           cryptmark_options_secret(options, CRYPTMARK_KEY_FILE, bytes, (size_t)-1, &error));
+
+    /* Volumes that do not open. */
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_open("/no/such", options, &volume, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_open("/dev/null", options, &volume, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_open(argv[1], NULL, &volume, &error));
+    TRUE(cryptmark_open(argv[1], NULL, &volume, NULL) == CRYPTMARK_BAD_INPUT);
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE,
+                                                  (const uint8_t *)"wrong", 5, &error));
+    EXPECT(CRYPTMARK_WRONG_SECRET, cryptmark_open(argv[1], options, &volume, &error));
+    EXPECT(CRYPTMARK_OK,
+           cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, (const uint8_t *)passphrase,
+                                    strlen(passphrase), &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header(argv[1], "veracrypt", &json, &error));
+    TRUE(volume == NULL && json == NULL);
+
+    /* For reading. */
+    EXPECT(CRYPTMARK_OK, cryptmark_header(argv[1], NULL, &json, &error));
+    TRUE(strstr(json, "\"uuid\""));
+    cryptmark_text_free(json);
+    EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], options, &volume, &error));
+    size = cryptmark_size(volume);
+    TRUE(size == 2 << 20 && strstr(cryptmark_info(volume), "aes-xts-plain64"));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_write(volume, 0, bytes, 512, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_read(volume, size - 5, bytes, 4096, &done, &error));
+    TRUE(done == 5);
+    EXPECT(CRYPTMARK_OK, cryptmark_read(volume, UINT64_MAX, bytes, 4096, &done, &error));
+    TRUE(done == 0);
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_read(volume, 0, NULL, 4096, &done, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_read(volume, 0, bytes, (size_t)-1, &done, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_read(volume, 0, NULL, 0, NULL, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_flush(volume, &error));
+    cryptmark_close(volume);
+
+    /* For writing. */
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "write", "1", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], options, &shared, &error));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_open(argv[1], options, &volume, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_write(shared, size - 5, bytes, 6, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_write(shared, UINT64_MAX, bytes, 6, &error));
+    for (nth = 0; nth < 8; nth++)
+        TRUE(!pthread_create(&threads[nth], NULL, reads_and_writes, (void *)nth));
+    for (nth = 0; nth < 8; nth++) {
+        void *wrong;
+        TRUE(!pthread_join(threads[nth], &wrong) && wrong == NULL);
+    }
+
+    /* A forked process gets errors, and closing there leaves the volume held here. */
+    fflush(stdout);
+    if (fork() == 0) {
+        int code = cryptmark_read(shared, 0, bytes, 512, &done, NULL);
+        cryptmark_close(shared);
+        cryptmark_options_free(options);
+        _exit(code);
+    }
+    TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CRYPTMARK_FAILED);
+    EXPECT(CRYPTMARK_OK, cryptmark_read(shared, 0, bytes, 512, &done, &error));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_open(argv[1], options, &volume, &error));
+
+    /* Served, and closed by that. */
+    EXPECT(CRYPTMARK_OK, cryptmark_serve(shared, argv[2], &server, &error));
+    TRUE(access(argv[2], R_OK | W_OK) == 0);
+    EXPECT(CRYPTMARK_OK, cryptmark_serve_end(server, &error));
+    TRUE(access(argv[2], F_OK) != 0);
+    EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], options, &volume, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_serve(volume, argv[1], &server, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], options, &volume, &error));
+    cryptmark_close(volume);
+    cryptmark_options_free(options);
+    printf("all done\n");
+    return 0;
+}
