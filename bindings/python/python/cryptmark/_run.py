@@ -23,7 +23,8 @@ class Run:
 
     def to_dict(self) -> Dict[str, Any]:
         """The record as dictionaries and lists."""
-        return json.loads(self._record)
+        record: Dict[str, Any] = json.loads(self._record)
+        return record
 
     def rows(self) -> List[Dict[str, Any]]:
         """One dictionary for each trial, with the columns of `cryptmark report --format csv`."""
