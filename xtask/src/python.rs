@@ -89,8 +89,8 @@ pub fn run(rest: &[String], ran: &mut Ran) -> bool {
     })
 }
 
-/// Tests the package with the system's Python as `cargo test` has built the crates, and without a
-/// wheel. That takes a few seconds and no network.
+/// Tests the package with the system's Python as `cargo test` has built the crates, without a wheel
+/// and without a network. That takes half a minute.
 pub fn short(ran: &mut Ran) -> bool {
     let known = "import sys; sys.exit(sys.version_info < (3, 9))";
     let known = Command::new("python3").args(["-c", known]).status();
@@ -101,7 +101,9 @@ pub fn short(ran: &mut Ran) -> bool {
     println!("\n── the Python package");
     let package = root().join("target/python/package");
     let _ = fs::remove_dir_all(&package);
-    let built = cargo(&[&["build", "--workspace", "--lib"], FEATURES].concat());
+    // With the tests, so that crates have the features with which they are built already.
+    let all = ["build", "--workspace", "--lib", "--tests"];
+    let built = cargo(&[&all, FEATURES].concat());
     built && stage(&package.join("cryptmark")).is_ok() && {
         let mut python = Command::new("python3");
         python.env("PYTHONPATH", &package);
