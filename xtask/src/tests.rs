@@ -1,7 +1,7 @@
 //! `cargo xtask test`: every test, with what it could not run named and counted.
 
 use crate::emulated::{self, Extent};
-use crate::{packages, root, windows};
+use crate::{packages, python, root, windows};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -50,7 +50,8 @@ pub fn run() -> bool {
         let here = test(&mut cargo, ran);
         let windows = "the program for Windows (cargo xtask windows builds and tries it)";
         ran.skipped.push(windows.to_owned());
-        emulated::run(Extent::Short, ran) && here
+        let python = python::short(ran);
+        emulated::run(Extent::Short, ran) && here && python
     })
 }
 
@@ -80,6 +81,12 @@ pub fn run_emulated() -> bool {
 pub fn run_windows() -> bool {
     packages::provide_windows();
     sum_up(windows::run)
+}
+
+/// Builds and tests the Python package, sums up.
+pub fn run_python(rest: &[String]) -> bool {
+    packages::provide();
+    sum_up(|ran| python::run(rest, ran))
 }
 
 fn sum_up(tests: impl FnOnce(&mut Ran) -> bool) -> bool {

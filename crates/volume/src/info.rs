@@ -1,9 +1,31 @@
 //! What headers say, as data for programs.
 
 use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
-use crate::{Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt};
-use block::BlockDevice;
+use crate::{
+    Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt, volume,
+};
+use block::{BlockDevice, FileDevice, FileOptions};
 use serde_json::{Value, json};
+use std::path::Path;
+
+/// What the header of the volume at `path` says without any secret, as [`header`] has it. `None`
+/// finds the format by its signature.
+///
+/// # Errors
+/// Those of [`header`]; [`VolumeError::NoSignature`], [`VolumeError::StartLost`], and
+/// [`VolumeError::Block`] with what is wrong at `path`.
+pub fn at(path: &Path, format: Option<Format>) -> Result<Value, VolumeError> {
+    let options = FileOptions {
+        direct: false,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(path, &options)?;
+    let format = match format {
+        Some(format) => format,
+        None => volume::detect(&device)?,
+    };
+    header(format, &device)
+}
 
 /// What the header of a volume of `format` on `device` says without any secret: an object with
 /// `format` and members that depend on the format, such as `uuid`, `cipher`, `key_bits` and

@@ -167,7 +167,7 @@ impl Parameters {
             pim: self.veracrypt_pim,
             prf: prf.transpose()?,
             algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
-            keyfiles: self.keyfiles.clone().unwrap_or(Keyfiles::none()),
+            keyfiles: self.keyfiles.clone().unwrap_or_default(),
         })
     }
 

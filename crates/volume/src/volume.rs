@@ -353,7 +353,7 @@ fn io_error(error: VolumeError) -> io::Error {
 }
 
 /// The format by its signature.
-fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
+pub(crate) fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
     if let Some(format) = Format::detect(header)? {
         return Ok(format);
     }

@@ -11,7 +11,8 @@ const FEWEST_WORDS: usize = 4;
 /// The program's sources, relative to `root`, without tests.
 pub(super) fn paths(root: &Path) -> Vec<PathBuf> {
     let mut paths = files(root, "src", "rs");
-    for path in files(root, "crates", "rs") {
+    let crates = ["crates", "bindings"].map(|folder| files(root, folder, "rs"));
+    for path in crates.into_iter().flatten() {
         let is_product = path
             .components()
             .nth(2)

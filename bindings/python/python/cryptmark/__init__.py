@@ -1,0 +1,31 @@
+"""Encrypted volumes as Python files, without root.
+
+    import cryptmark
+
+    with cryptmark.open("disk.img", "correct horse") as volume:
+        print(volume.info["format"], volume.size)
+        first = volume.read(512)
+
+`cryptmark.open` documents formats, secrets and parameters. Errors are `cryptmark.Error`.
+"""
+
+from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
+from ._native import formats
+from ._run import Run, run
+from ._volume import Volume, info, open
+
+__all__ = [
+    "BadInput",
+    "Denied",
+    "Error",
+    "Failed",
+    "NotFound",
+    "Protected",
+    "Run",
+    "Volume",
+    "WrongSecret",
+    "formats",
+    "info",
+    "open",
+    "run",
+]

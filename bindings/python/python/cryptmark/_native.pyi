@@ -1,0 +1,54 @@
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union, final
+
+@final
+class Handle:
+    @property
+    def size(self) -> int: ...
+    @property
+    def info(self) -> Dict[str, Any]: ...
+    def pread(self, n: int, offset: int) -> bytes: ...
+    def pwrite(self, data: bytes, offset: int) -> None: ...
+    def read(self, n: int) -> bytes: ...
+    def write(self, data: bytes) -> int: ...
+    def seek(self, offset: int, whence: int) -> int: ...
+    def flush(self) -> None: ...
+    def close(self) -> None: ...
+
+def open(
+    path: str,
+    secret: Union[None, str, Tuple[str, bytearray]],
+    write: bool,
+    format: Optional[str],
+    header: Optional[str],
+    *,
+    cipher: Optional[str],
+    key_size: Optional[int],
+    hash: Optional[str],
+    offset: Optional[int],
+    skip: Optional[int],
+    size: Optional[int],
+    sector_size: Optional[int],
+    iv_large_sectors: bool,
+    key_slot: Optional[int],
+    tcrypt_hidden: bool,
+    tcrypt_backup: bool,
+    tcrypt_system: bool,
+    veracrypt_pim: Optional[int],
+    keyfiles: Optional[List[str]],
+    key_derivation: Optional[str],
+    experimental: bool,
+) -> Handle: ...
+def header(path: str, format: Optional[str]) -> Dict[str, Any]: ...
+def formats() -> List[str]: ...
+def run(
+    plan: str,
+    *,
+    at: Optional[str],
+    size: Optional[int],
+    repetitions: Optional[int],
+    trial_seconds: Optional[float],
+    systems: List[str],
+    ciphers: List[str],
+    seed: Optional[int],
+    progress: Optional[Callable[[str, int, int], Any]],
+) -> Tuple[str, List[Dict[str, Any]]]: ...

@@ -1,0 +1,281 @@
+"""`Volume`, an encrypted volume as a file, and `open`."""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+
+from . import _native
+from ._errors import Failed
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+
+#: What is copied at a time between a caller's buffer and the engine. It stays in the CPU's cache.
+_PIECE = 256 << 10
+
+_MODES = {"rb": False, "r+b": True, "rb+": True}
+
+
+class Volume(io.RawIOBase):
+    """An open encrypted volume, which `cryptmark.open` makes.
+
+    It is a file of its decrypted bytes, without a buffer. `pread` and `pwrite` may be called from
+    any number of threads. What is written is on the storage after `flush`.
+
+    The volume belongs to the process that opened it. A forked one cannot use it.
+    """
+
+    _handle: Optional[_native.Handle] = None
+
+    def __init__(self, handle: _native.Handle, name: str, writable: bool) -> None:
+        if not isinstance(handle, _native.Handle):
+            raise TypeError("use cryptmark.open() to open a volume")
+        self._handle = handle
+        self._process = os.getpid()
+        self._writable = writable
+        #: The path, as it was given.
+        self.name = name
+        #: The mode, as files name it.
+        self.mode = "rb+" if writable else "rb"
+
+    def _open(self) -> _native.Handle:
+        if self._handle is None or self.closed:
+            raise ValueError("I/O operation on closed volume")
+        return self._handle
+
+    @property
+    def size(self) -> int:
+        """Bytes of the volume."""
+        return self._open().size
+
+    @property
+    def info(self) -> Dict[str, Any]:
+        """What is known of the volume, without any secret."""
+        return self._open().info
+
+    def readable(self) -> bool:
+        self._open()
+        return True
+
+    def seekable(self) -> bool:
+        self._open()
+        return True
+
+    def writable(self) -> bool:
+        self._open()
+        return self._writable
+
+    def read(self, size: Optional[int] = -1, /) -> bytes:
+        """At most `size` bytes from the position on, or all to the end of the volume."""
+        size = -1 if size is None else size
+        return self.readall() if size < 0 else self._open().read(size)
+
+    def readall(self) -> bytes:
+        """All bytes from the position to the end of the volume."""
+        handle = self._open()
+        return handle.read(handle.size)
+
+    def readinto(self, buffer: Any, /) -> int:
+        """Fills `buffer` with bytes from the position on, and returns how many there were."""
+        handle = self._open()
+        # The buffer is copied into while Python's lock is held, and cannot be resized meanwhile.
+        with memoryview(buffer) as whole, _bytes_of(whole) as view:
+            if view.readonly:
+                raise TypeError("the buffer to read into is read-only")
+            done = 0
+            while done < len(view):
+                piece = handle.read(min(_PIECE, len(view) - done))
+                if not piece:
+                    break
+                view[done : done + len(piece)] = piece
+                done += len(piece)
+            return done
+
+    def write(self, data: Any, /) -> int:
+        """Writes what there is room for, and returns how many bytes that is."""
+        handle = self._to_write()
+        if type(data) is bytes:
+            return handle.write(data)
+        with memoryview(data) as whole, _bytes_of(whole) as view:
+            done = 0
+            while done < len(view):
+                piece = bytes(view[done : done + _PIECE])
+                written = handle.write(piece)
+                done += written
+                if written < len(piece):
+                    break
+            return done
+
+    def pread(self, n: int, offset: int, /) -> bytes:
+        """At most `n` bytes from byte `offset` on. There are less at the end of the volume only."""
+        return self._open().pread(n, offset)
+
+    def pwrite(self, data: Any, offset: int, /) -> int:
+        """Writes all of `data` at byte `offset`, or fails before it writes anything."""
+        handle = self._to_write()
+        if type(data) is not bytes:
+            with memoryview(data) as whole, _bytes_of(whole) as view:
+                data = bytes(view)
+        handle.pwrite(data, offset)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        """Sets the position, and returns it."""
+        return self._open().seek(offset, whence)
+
+    def tell(self) -> int:
+        """The position."""
+        return self._open().seek(0, io.SEEK_CUR)
+
+    def flush(self) -> None:
+        """Returns when everything written before is on the storage."""
+        self._open().flush()
+
+    def close(self) -> None:
+        """Flushes and closes the volume. Its keys are overwritten, and its lock is given up."""
+        if self._handle is None or self.closed:
+            return
+        try:
+            super().close()
+        except Failed:
+            # A forked process has written nothing.
+            if os.getpid() == self._process:
+                raise
+        finally:
+            self._handle.close()
+
+    def _to_write(self) -> _native.Handle:
+        handle = self._open()
+        if not self._writable:
+            raise io.UnsupportedOperation("the volume is open for reading only")
+        return handle
+
+    def __getstate__(self) -> None:
+        raise TypeError("a volume cannot be pickled or copied")
+
+    def __repr__(self) -> str:
+        if self._handle is None or self.closed:
+            return f"<cryptmark.Volume name={getattr(self, 'name', None)!r} closed>"
+        kind = self._handle.info["format"]
+        return (
+            f"<cryptmark.Volume name={self.name!r} format={kind!r} size={self.size} "
+            f"mode={self.mode!r}>"
+        )
+
+
+Volume.__module__ = "cryptmark"
+
+
+def open(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    volume_key: Any = None,
+    format: Optional[str] = None,
+    mode: str = "rb",
+    header: Optional[Path] = None,
+    cipher: Optional[str] = None,
+    key_size: Optional[int] = None,
+    hash: Optional[str] = None,
+    offset: Optional[int] = None,
+    skip: Optional[int] = None,
+    size: Optional[int] = None,
+    sector_size: Optional[int] = None,
+    iv_large_sectors: bool = False,
+    key_slot: Optional[int] = None,
+    tcrypt_hidden: bool = False,
+    tcrypt_backup: bool = False,
+    tcrypt_system: bool = False,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    key_derivation: Optional[str] = None,
+    experimental: bool = False,
+) -> Volume:
+    """Opens the encrypted volume in the file or on the block device at `path`.
+
+    Give one secret at most:
+
+    * `passphrase`: a str, which is encoded as UTF-8, or bytes.
+    * `key_file`: the path of a key file as a str or `os.PathLike`, or its content as bytes.
+    * `volume_key`: the bytes of the key that encrypts the data.
+
+    `format` is one of `formats()`; None finds it by its signature. `mode` is "rb" or "r+b".
+    `header` is the path of a header that is not in the volume itself. `keyfiles` are paths of key
+    files of TrueCrypt and VeraCrypt, which are used with the passphrase.
+
+    The other arguments are those that volumes without a header need. `offset` and `size` are bytes,
+    `key_size` is in bits, and `skip` counts 512-byte units.
+
+    Raises `Error` with the cause and its `remedy`.
+    """
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise ValueError(f"mode must be 'rb' or 'r+b', not {mode!r}")
+    name = os.fsdecode(path)
+    given, copy = _secret(passphrase, key_file, volume_key)
+    try:
+        handle = _native.open(
+            name,
+            given,
+            _MODES[mode],
+            format,
+            None if header is None else os.fsdecode(header),
+            cipher=cipher,
+            key_size=key_size,
+            hash=hash,
+            offset=offset,
+            skip=skip,
+            size=size,
+            sector_size=sector_size,
+            iv_large_sectors=iv_large_sectors,
+            key_slot=key_slot,
+            tcrypt_hidden=tcrypt_hidden,
+            tcrypt_backup=tcrypt_backup,
+            tcrypt_system=tcrypt_system,
+            veracrypt_pim=veracrypt_pim,
+            keyfiles=_paths(keyfiles),
+            key_derivation=key_derivation,
+            experimental=experimental,
+        )
+    finally:
+        copy[:] = bytes(len(copy))
+    return Volume(handle, name, _MODES[mode])
+
+
+def info(path: Path, format: Optional[str] = None) -> Dict[str, Any]:
+    """What the header of the volume at `path` says without any secret."""
+    return _native.header(os.fsdecode(path), format)
+
+
+def _secret(
+    passphrase: Any, key_file: Any, volume_key: Any
+) -> Tuple[Union[None, str, Tuple[str, bytearray]], bytearray]:
+    """The secret for `_native.open`, and the copy of it that is overwritten afterwards."""
+    secrets = {"passphrase": passphrase, "key_file": key_file, "volume_key": volume_key}
+    given = [(kind, secret) for kind, secret in secrets.items() if secret is not None]
+    if len(given) > 1:
+        raise ValueError(f"give one secret, not both {given[0][0]} and {given[1][0]}")
+    if not given:
+        return None, bytearray()
+    kind, secret = given[0]
+    if kind == "key_file" and isinstance(secret, (str, os.PathLike)):
+        return os.fsdecode(secret), bytearray()
+    if kind == "passphrase" and isinstance(secret, str):
+        copy = bytearray(secret, "utf-8")
+    else:
+        with memoryview(secret) as whole, _bytes_of(whole) as view:
+            copy = bytearray(view)
+    return (kind, copy), copy
+
+
+def _paths(paths: Optional[Iterable[Path]]) -> Optional[List[str]]:
+    if isinstance(paths, (str, bytes, os.PathLike)):
+        raise TypeError("keyfiles must be a list of paths")
+    return None if paths is None else [os.fsdecode(path) for path in paths]
+
+
+def _bytes_of(view: memoryview) -> memoryview:
+    """The bytes of a buffer of any shape. TypeError if it is not contiguous."""
+    # An array without elements cannot be cast.
+    return view.cast("B") if view.nbytes else memoryview(bytearray())

@@ -1,0 +1,79 @@
+//! Errors of the engine as Python's exceptions, which `cryptmark._errors` defines.
+
+use block::BlockError;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::error::Error;
+use std::io;
+use volume::{Verdict, VolumeError};
+
+/// A result whose error can be raised.
+pub trait Raised<T> {
+    /// The result, with its error as an exception.
+    fn raised(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> Raised<T> for Result<T, VolumeError> {
+    fn raised(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| {
+            let system = system_error(&error);
+            let kind = match (system.map(io::Error::kind), error.verdict()) {
+                (_, Verdict::Interrupted) => return PyKeyboardInterrupt::new_err(()),
+                (Some(io::ErrorKind::NotFound), _) => "NotFound",
+                (Some(io::ErrorKind::PermissionDenied), _) => "Denied",
+                (_, Verdict::BadInput) => "BadInput",
+                (_, Verdict::WrongSecret) => "WrongSecret",
+                (_, Verdict::Protected) => "Protected",
+                (_, Verdict::Failed) => "Failed",
+            };
+            let number = system.and_then(io::Error::raw_os_error);
+            exception(py, kind, &chain(&error), &error.remedy(), number)
+        })
+    }
+}
+
+/// An exception of the class `kind` in `cryptmark._errors`.
+pub fn exception(
+    py: Python<'_>,
+    kind: &str,
+    message: &str,
+    remedy: &str,
+    errno: Option<i32>,
+) -> PyErr {
+    static MAKE: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let made = MAKE
+        .import(py, "cryptmark._errors", "make")
+        .and_then(|make| make.call1((kind, message, remedy, errno)));
+    match made {
+        Ok(made) => PyErr::from_value(made),
+        Err(error) => error,
+    }
+}
+
+/// What happened, with the causes that the text does not name itself.
+pub fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let said = error.to_string();
+        if !text.ends_with(&said) {
+            text = format!("{text}: {said}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The system's error that is the cause, if there is one.
+fn system_error(error: &VolumeError) -> Option<&io::Error> {
+    match error {
+        VolumeError::Unreadable { source, .. }
+        | VolumeError::Block(
+            BlockError::Open { source, .. }
+            | BlockError::Examine { source, .. }
+            | BlockError::Io { source, .. },
+        ) => Some(source),
+        _ => None,
+    }
+}

@@ -1,0 +1,43 @@
+"""Volumes to test with."""
+
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+PASSPHRASE = "correct horse"
+
+
+def skip(reason):
+    """Skips a test as `cargo xtask test` counts it."""
+    print(f"skipped: {reason}", flush=True)
+    raise unittest.SkipTest(reason)
+
+
+class VolumeCase(unittest.TestCase):
+    """A test with a folder of its own."""
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="cryptmark-python-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def luks(self, version=1, size=4 << 20, name="disk.img"):
+        """The path of a LUKS volume, whose data are undefined."""
+        if shutil.which("cryptsetup") is None:
+            skip("Python: cryptsetup is not installed")
+        path = self.folder / name
+        # LUKS2 keeps 16 MiB for its header.
+        with path.open("wb") as file:
+            file.truncate(size + (14 << 20) * (version == 2))
+        command = ["cryptsetup", "luksFormat", "--batch-mode", "--type", f"luks{version}"]
+        command += ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", "--key-file", "-"]
+        subprocess.run([*command, str(path)], input=PASSPHRASE.encode(), check=True)
+        return path
+
+    def plain(self, size=1 << 20):
+        """The path of a file, and the parameters of a plain volume in it."""
+        path = self.folder / "plain.img"
+        with path.open("wb") as file:
+            file.truncate(size)
+        return path, {"passphrase": PASSPHRASE, "format": "plain"}

@@ -1,0 +1,125 @@
+"""Plans of the lab, measured from Python."""
+
+import importlib.util
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import cryptmark
+from support import VolumeCase, skip
+
+SHORT = {"size": 4 << 20, "repetitions": 3, "trial_seconds": 0.005, "seed": 1}
+
+
+def ciphers(**changes):
+    return cryptmark.run("ciphers", ciphers=["aes"], systems=["builtin"], **{**SHORT, **changes})
+
+
+class Runs(VolumeCase):
+    def test_a_plan_gives_a_record(self):
+        told = []
+        run = ciphers(progress=lambda *step: told.append(step))
+        self.assertTrue(told)
+        for what, done, total in told:
+            self.assertIsInstance(what, str)
+            self.assertLessEqual(done, total)
+        record = run.to_dict()
+        self.assertEqual(record, json.loads(run.json()))
+        self.assertEqual((record["plan"], record["partial"], record["seed"]), ("ciphers", False, 1))
+        rows = run.rows()
+        self.assertEqual(len(rows), len(record["trials"]))
+        self.assertGreater(len(rows), 1)
+        self.assertTrue(all(row["plan"] == "ciphers" for row in rows))
+        self.assertTrue(any("aes" in str(row["cipher"]) for row in rows))
+        self.assertIn("plan='ciphers'", repr(run))
+        rows[0].clear()
+        self.assertTrue(run.rows()[0])
+
+    def test_devices_are_measured_by_a_file_in_a_directory(self):
+        changes = {**SHORT, "size": 32 << 20, "systems": ["builtin"], "ciphers": ["aes"]}
+        run = cryptmark.run("quick", at=self.folder, **changes)
+        self.assertFalse(run.to_dict()["partial"])
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_rows_are_tables_of_other_packages(self):
+        for module, method in (("pandas", "to_pandas"), ("pyarrow", "to_arrow")):
+            if importlib.util.find_spec(module) is None:
+                skip(f"Python: {module} is not installed")
+            run = ciphers()
+            table = getattr(run, method)()
+            self.assertEqual(len(table), len(run.rows()))
+            self.assertEqual({str(plan) for plan in table["plan"]}, {"ciphers"})
+
+    def test_wrong_plans_and_changes_are_refused(self):
+        file = self.folder / "file"
+        file.write_bytes(b"kept")
+        for arguments in (
+            {"plan": "no-such-plan"},
+            {"plan": "ciphers", "repetitions": 0},
+            {"plan": "ciphers", "ciphers": ["no-such-cipher"]},
+            {"plan": "ciphers", "systems": ["no-such-system"]},
+            {"plan": "quick", "at": file},
+            {"plan": "file-systems"},
+        ):
+            with self.assertRaises(cryptmark.BadInput, msg=arguments) as refused:
+                cryptmark.run(**arguments)
+            self.assertTrue(refused.exception.remedy, arguments)
+        self.assertEqual(file.read_bytes(), b"kept")
+        for arguments in (
+            {"plan": 3},
+            {"progress": 3},
+            {"ciphers": "aes"},
+            {"systems": [3]},
+            {"repetitions": "3"},
+            {"at": 3},
+        ):
+            self.assertRaises(TypeError, cryptmark.run, **arguments)
+        for arguments in ({"size": -1}, {"repetitions": 1 << 40}):
+            self.assertRaises((ValueError, OverflowError), cryptmark.run, **arguments)
+
+    def test_a_listener_ends_a_run(self):
+        def stop(*_):
+            raise LookupError("enough")
+
+        with self.assertRaisesRegex(LookupError, "enough"):
+            ciphers(progress=stop)
+
+    def test_ctrl_c_ends_a_run(self):
+        script = (
+            "import cryptmark, sys\n"
+            "print('measuring', flush=True)\n"
+            "try: cryptmark.run('ciphers', repetitions=1000)\n"
+            "except KeyboardInterrupt: sys.exit(7)\n"
+        )
+        command = [sys.executable, "-c", script]
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+            self.addCleanup(child.kill)
+            child.stdout.readline()
+            time.sleep(1)
+            child.send_signal(signal.SIGINT)
+            self.assertEqual(child.wait(60), 7)
+
+    def test_other_threads_run_during_a_run(self):
+        done = threading.Event()
+
+        def measure():
+            ciphers(repetitions=10)
+            done.set()
+
+        measuring = threading.Thread(target=measure)
+        measuring.start()
+        turns = 0
+        while not done.is_set() and measuring.is_alive():
+            time.sleep(0.001)
+            turns += 1
+        measuring.join()
+        self.assertTrue(done.is_set())
+        self.assertGreater(turns, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
