@@ -17,7 +17,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("report", &["lab"]),
     ("fleet", &["lab", "report"]),
     ("testkit", &[]),
-    ("bindings/c", &["cipher", "block", "volume", "serve"]),
+    ("bindings/c", &["cipher", "volume", "serve"]),
     (
         "bindings/python",
         &["cipher", "block", "volume", "lab", "report"],

@@ -2,7 +2,6 @@
 
 use crate::text::text;
 use ::volume::{Verdict, VolumeError};
-use block::BlockError;
 use std::any::Any;
 use std::error::Error;
 use std::ffi::{CString, c_char, c_int};
@@ -79,12 +78,6 @@ impl From<VolumeError> for Fault {
             message,
             remedy: error.remedy(),
         }
-    }
-}
-
-impl From<BlockError> for Fault {
-    fn from(error: BlockError) -> Self {
-        VolumeError::Block(error).into()
     }
 }
 

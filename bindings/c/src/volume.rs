@@ -3,8 +3,7 @@
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::options::{cryptmark_options, format};
 use crate::text::{path_of, str_of, text};
-use ::volume::{Access, Format, OpenOptions, Volume, VolumeError, info};
-use block::{FileDevice, FileOptions};
+use ::volume::{Access, OpenOptions, Volume, info};
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 use std::slice;
@@ -186,17 +185,12 @@ pub unsafe extern "C" fn cryptmark_header(
         }
         // SAFETY: null or a text, as the caller promises.
         let path = unsafe { path_of(path, "path") }?;
-        let options = FileOptions {
-            direct: false,
-            ..FileOptions::default()
-        };
-        let device = FileDevice::open(path, &options)?;
         let format = match format_name.is_null() {
             // SAFETY: a text, as the caller promises.
-            false => format(unsafe { str_of(format_name, "format") }?)?,
-            true => Format::detect(&device)?.ok_or(VolumeError::NoSignature { holds: None })?,
+            false => Some(format(unsafe { str_of(format_name, "format") }?)?),
+            true => None,
         };
-        let said = text(&info::header(format, &device)?.to_string());
+        let said = text(&info::at(path, format)?.to_string());
         // SAFETY: not null and writable, as the caller promises.
         unsafe { json.write(said.into_raw()) };
         Ok(())
