@@ -65,7 +65,11 @@ impl From<VolumeError> for Fault {
         let mut message = error.to_string();
         let mut source = error.source();
         while let Some(cause) = source {
-            message += &format!(": {cause}");
+            let said = cause.to_string();
+            // Some texts name their cause themselves.
+            if !message.ends_with(&said) {
+                message = format!("{message}: {said}");
+            }
             source = cause.source();
         }
         Self {
