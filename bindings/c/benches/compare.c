@@ -1,7 +1,10 @@
 /* Reads a LUKS1 volume whole with cryptmark and with libluksde, in turns, in pieces of 1 MiB:
  * compare VOLUME ROUNDS < passphrase
  *
- * gcc -O2 compare.c $(pkg-config --cflags --libs cryptmark libluksde) */
+ * gcc -O2 compare.c $(pkg-config --cflags --libs cryptmark) -lluksde
+ *
+ * It needs libluksde-dev and libbfio-dev. libluksde 20200205 ends with "stack smashing detected" on
+ * volume keys of 512 bits, so give `cryptsetup luksFormat` a --key-size of 256. */
 
 #define _POSIX_C_SOURCE 200809L
 
