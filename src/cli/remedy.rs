@@ -321,6 +321,7 @@ impl CliRemedy for ServedError {
         match self {
             Self::Client(error) => error.cli_remedy(),
             Self::Target(error) => error.cli_remedy(),
+            Self::Unreachable { .. } => "Give --at a directory, a file or a disk.".into(),
             error => error.remedy(),
         }
     }
@@ -352,6 +353,7 @@ impl CliRemedy for FitError {
             Self::Drive(error) => error.cli_remedy(),
             Self::Block(error) => error.cli_remedy(),
             Self::Probe { source, .. } => source.cli_remedy(),
+            Self::NoTime { .. } => "Give --at a disk: this device is as fast as memory.".into(),
             error => error.remedy(),
         }
     }
@@ -383,6 +385,8 @@ impl CliRemedy for FileSystemError {
             Self::Block(error) => error.cli_remedy(),
             #[cfg(target_os = "linux")]
             Self::Engine(error) => error.cli_remedy(),
+            Self::TooSmall { needed, .. } => format!("Use --size {needed} or more."),
+            Self::Full { .. } => "Use a larger --size, or smaller files.".into(),
             error => error.remedy(),
         }
     }
@@ -408,6 +412,9 @@ impl CliRemedy for ShardError {
     fn cli_remedy(&self) -> String {
         match self {
             Self::Plan(error) => error.cli_remedy(),
+            Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
+            Self::Steady => "Give every drive its own run: --matrix system=drive:NAME.".into(),
+            Self::NoMatrix(_) => "Use --hosts N. The plan itself says what to combine.".into(),
             error => error.remedy(),
         }
     }

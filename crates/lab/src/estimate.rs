@@ -127,7 +127,7 @@ impl EstimateError {
     /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::Read { .. } => "Give --target a readable TOML file.",
+            Self::Read { .. } => "Give a readable TOML file.",
             Self::Syntax(_) => {
                 "The file needs title, clock_mhz, [device] with read_mb_s and write_mb_s, and a \
                  [[cipher]] with a name for each cipher."

@@ -95,7 +95,7 @@ pub fn judge_steadiness(trial: &mut Trial) {
         )
     };
     let warning = format!(
-        "no steady state: {condition}; repeat with --repeat 20 on an otherwise idle machine"
+        "no steady state: {condition}; measure 20 rounds or more on an otherwise idle machine"
     );
     trial.warnings.insert(0, warning);
 }

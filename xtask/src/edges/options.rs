@@ -1,11 +1,18 @@
-//! Texts of the engine crates name no options and no commands of the program, because other
-//! programs use these crates too. The program adds them: `src/cli/remedy.rs`.
+//! Texts of published crates name no options of the program, and those of the engine crates no
+//! commands either, because other programs use these crates too. The program adds them:
+//! `src/cli/remedy.rs`.
 
 use crate::prose::texts;
 use std::path::Path;
 
 /// The crates that other programs use.
 const ENGINE: &[&str] = &["cipher", "block", "drive", "serve", "volume"];
+
+/// The lab may name commands between backticks, because its runs are read with the program.
+const LAB: &str = "crates/lab/src";
+
+/// Commands for the lab kernel, and no messages.
+const LAB_KERNEL: &str = "crates/lab/src/kernel";
 
 /// How commands of the program begin. The second form leaves out its name.
 const COMMANDS: &[&str] = &["cryptmark ", "volume "];
@@ -22,17 +29,21 @@ const OTHERS: &[&str] = &[
 
 /// The texts of `file` that name options or commands of the program.
 pub fn offences(file: &Path, source: &str) -> Vec<String> {
-    if !is_of_engine(file) {
+    let find: fn(&str) -> Option<&str> = if is_of_engine(file) {
+        named_in
+    } else if file.starts_with(LAB) && !file.starts_with(LAB_KERNEL) && !is_test(file) {
+        named_in_sentence
+    } else {
         return Vec::new();
-    }
+    };
     let texts = match texts(source) {
         Ok(texts) => texts,
         Err(error) => return vec![format!("{}: {error}", file.display())],
     };
     let named = |(line, text): (usize, String)| {
-        let found = named_in(&text)?;
+        let found = find(&text)?;
         Some(format!(
-            "{}:{line}: the engine may not name {found:?}; src/cli/remedy.rs may",
+            "{}:{line}: a library may not name {found:?}; src/cli/remedy.rs may",
             file.display()
         ))
     };
@@ -42,7 +53,19 @@ pub fn offences(file: &Path, source: &str) -> Vec<String> {
 /// Whether `file` is a source of an engine crate, and not a test.
 fn is_of_engine(file: &Path) -> bool {
     let sources = |name: &&str| file.starts_with(Path::new("crates").join(name).join("src"));
-    ENGINE.iter().any(sources) && !file.iter().any(|part| part == "tests")
+    ENGINE.iter().any(sources) && !is_test(file)
+}
+
+fn is_test(file: &Path) -> bool {
+    file.iter().any(|part| part == "tests")
+}
+
+/// The first option in `text` outside of backticks. A single word is an argument of another
+/// program, and no sentence.
+fn named_in_sentence(text: &str) -> Option<&str> {
+    let is_sentence = text.trim().contains(' ');
+    let mut unquoted = text.split('`').step_by(2);
+    unquoted.find_map(option_in).filter(|_| is_sentence)
 }
 
 /// The first option or command of the program in `text`.
@@ -100,7 +123,15 @@ mod tests {
     }
 
     #[test]
-    fn only_texts_of_the_engine_count() {
+    fn the_lab_may_name_commands() {
+        let text = "Build it with `cryptmark lab build --kernel 6.1`.";
+        assert_eq!(named_in_sentence(text), None);
+        assert_eq!(named_in_sentence("--socket=x"), None);
+        assert_eq!(named_in_sentence("Give --at a disk."), Some("--at"));
+    }
+
+    #[test]
+    fn only_texts_of_libraries_count() {
         let source = r##"
             /// `cryptmark volume info` in a comment, with --type.
             fn remedy() -> &'static str { r#"Give --yes."# }
@@ -114,7 +145,9 @@ mod tests {
         assert_eq!(count("crates/volume/src/error.rs"), 2);
         assert_eq!(count("crates/volume/src/tcrypt/tests/hostile.rs"), 0);
         assert_eq!(count("crates/volume/tests/kdf.rs"), 0);
-        assert_eq!(count("crates/lab/src/plan/error.rs"), 0);
+        // A single word is no sentence in the lab.
+        assert_eq!(count("crates/lab/src/plan/error.rs"), 2);
+        assert_eq!(count("crates/lab/src/kernel/build.rs"), 0);
         assert_eq!(count("src/cli/remedy.rs"), 0);
     }
 }

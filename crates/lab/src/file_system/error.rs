@@ -157,11 +157,11 @@ impl FileSystemError {
     /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
-            Self::NotRoot => "Run the program as root, or measure inside the lab kernel: --system \
-                              lab:none."
+            Self::NotRoot => "Run the program as root, or measure inside the lab kernel, \
+                              with system lab:none."
                 .into(),
-            Self::TooSmall { needed, .. } => format!("Use --size {needed} or more."),
-            Self::Full { .. } => "Use a larger --size, or smaller files.".into(),
+            Self::TooSmall { needed, .. } => format!("Choose a size of {needed} or more."),
+            Self::Full { .. } => "Choose a larger size, or smaller files.".into(),
             Self::NoProgram { package, .. } => format!("Install Debian's {package}."),
             Self::Program { .. } => {
                 "Run the program by hand on a file of that size to see more.".into()
@@ -173,12 +173,12 @@ impl FileSystemError {
             }
             Self::NoModule { module, .. } => format!(
                 "Load the module (modprobe {module}), or use the lab kernel, which has it: \
-                 --system lab:…"
+                 system lab:…"
             ),
             Self::NoCryptoloopCipher { .. } => {
                 "Choose a cipher in CBC or ECB mode with plain IVs, such as aes-cbc-plain.".into()
             }
-            Self::OnlyInLab => "Use --system lab:dm-crypt or another lab: system.".into(),
+            Self::OnlyInLab => "Use system lab:dm-crypt or another lab: system.".into(),
             Self::NoFileCipher { source, .. } if source.kind() == io::ErrorKind::Unsupported => {
                 "Use a file system with the feature: for ext4, tune2fs -O encrypt.".into()
             }

@@ -60,13 +60,13 @@ impl ShardError {
     /// The remedy, as one sentence for the user.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Number(_) => "Write the number of the shard and the number of all shards: \
-                                --shard 3/40."
+            Self::Number(_) => "Write the number of the shard and the number of all shards, \
+                                as in 3/40."
                 .into(),
-            Self::OutOfRange { of, .. } => format!("Give --shard 1/{of} to {of}/{of}."),
+            Self::OutOfRange { of, .. } => format!("Give a shard from 1/{of} to {of}/{of}."),
             Self::Plan(error) => error.remedy(),
             Self::Syntax { .. } => {
-                "Write the file again: cryptmark fleet plan PLAN -o FILE.toml.".into()
+                "Write the file again: `cryptmark fleet plan PLAN -o FILE.toml`.".into()
             }
             Self::TooMany {
                 portions, portion, ..
@@ -77,8 +77,10 @@ impl ShardError {
             Self::NoRate(cipher) => {
                 format!("Write the rate into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
             }
-            Self::Steady => "Give every drive its own run: --matrix system=drive:NAME.".into(),
-            Self::NoMatrix(_) => "Use --hosts N. The plan itself says what to combine.".into(),
+            Self::Steady => "Give every drive its own run: divide by system=drive:NAME.".into(),
+            Self::NoMatrix(_) => {
+                "Give a number of hosts. The plan itself says what to combine.".into()
+            }
             Self::Axis(_) => {
                 "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20. You can repeat each \
                  of them."

@@ -328,14 +328,14 @@ impl StoreError {
                 format!("Let only yourself read it: chmod 600 {}.", path.display())
             }
             Self::OtherExperiment { .. } => {
-                "Give this one another name: cryptmark fleet plan --name NAME.".into()
+                "Give this one another name: `cryptmark fleet plan --name NAME`.".into()
             }
             Self::ShardStored { run, .. } => format!("Show it with `cryptmark show {run}`."),
             Self::NoSuchExperiment { .. } => {
                 "Give the name that `cryptmark fleet plan` printed.".into()
             }
             Self::NotOneRun { experiment, .. } => {
-                format!("Choose one of them: cryptmark fleet status {experiment}.")
+                format!("Choose one of them: `cryptmark fleet status {experiment}`.")
             }
             #[cfg(feature = "postgres")]
             Self::NoSuchVersion { .. } => format!(

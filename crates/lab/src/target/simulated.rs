@@ -79,10 +79,12 @@ impl SimulatedError {
             }
             Self::TooFewBlocks { least, .. } => {
                 let megabytes = enough(*least).as_u64() / 1_000_000;
-                format!("Use --size {megabytes}MB or more. It takes no space on this machine.")
+                format!(
+                    "Choose a size of {megabytes}MB or more. It takes no space on this machine."
+                )
             }
             Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
-            Self::Interrupted => "Nothing was measured. A smaller --size is filled sooner.".into(),
+            Self::Interrupted => "Nothing was measured. A smaller size is filled sooner.".into(),
         }
     }
 }

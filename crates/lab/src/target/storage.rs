@@ -279,7 +279,7 @@ impl Storage {
         if description.kind == "ram" {
             warnings.push(
                 "this file system is in memory: the figures show the cost of the cipher, not the \
-                 speed of a disk; point --at to a disk"
+                 speed of a disk; choose a place on a disk to see that"
                     .to_owned(),
             );
         } else if !device.is_direct() {

@@ -41,7 +41,7 @@ pub enum System {
 const ABSENT: &[(&str, &str)] = &[
     (
         "builtin-ublk",
-        "ublk here: serve a volume with `volume serve --ublk`, and measure it with --at \
+        "ublk here: serve a volume with `volume serve --ublk`, and measure the disk \
          /dev/ublkbN",
     ),
     ("cryptoloop", UNDER_A_FILE_SYSTEM),
@@ -64,8 +64,8 @@ const ABSENT: &[(&str, &str)] = &[
     ("securefs", OF_FILES),
 ];
 
-const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, --tier fs";
-const OF_FILES: &str = "it as a block device: it encrypts files, so measure it with --tier fs";
+const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, in tier fs";
+const OF_FILES: &str = "it as a block device: it encrypts files, so measure it in tier fs";
 
 /// The prefix of the names of mounted systems.
 const PATH: &str = "path:";

@@ -18,7 +18,7 @@ pub fn capabilities() -> Vec<Capability> {
             purpose: "serving a volume as a file without root",
             state: node(
                 "/dev/fuse",
-                "load the module: modprobe fuse (in a container: --device /dev/fuse)",
+                "load the module: modprobe fuse (a container needs /dev/fuse)",
             ),
         },
         Capability {
@@ -39,14 +39,14 @@ pub fn capabilities() -> Vec<Capability> {
             purpose: "dm-crypt, cryptoloop, jffs2 and cramfs without root",
             state: Lab::find(Version::V5_10)
                 .map(|lab| lab.path().display().to_string())
-                .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build"),
+                .map_err(|_| "build it, on x86-64 Debian: `cryptmark lab build`"),
         },
         Capability {
             name: "lab kernel 6.1",
             purpose: "a newer dm-crypt, and HCTR2, without root",
             state: Lab::find(Version::V6_1)
                 .map(|lab| lab.path().display().to_string())
-                .map_err(|_| "build it, on x86-64 Debian: cryptmark lab build --kernel 6.1"),
+                .map_err(|_| "build it, on x86-64 Debian: `cryptmark lab build --kernel 6.1`"),
         },
         Capability {
             name: "ublk",
