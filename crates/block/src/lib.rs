@@ -8,7 +8,8 @@
 //!
 //! Nothing here writes to a device without being asked to. A device opened for writing is held for
 //! as long as it is open ([`hold`]). Before you overwrite a device, check its content by
-//! [`signature`].
+//! [`signature`]. Items that are hidden from this documentation serve the program `cryptmark`, and
+//! change in any version.
 //!
 //! # Example
 //!
@@ -45,6 +46,7 @@ mod extent;
 mod inline;
 pub mod layer;
 mod meter;
+#[doc(hidden)]
 #[cfg(any(test, feature = "model"))]
 pub mod model;
 mod null;
@@ -53,6 +55,7 @@ mod ram;
 mod range;
 
 mod file;
+#[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub mod file_keys;
 pub mod hold;
@@ -61,6 +64,7 @@ mod loop_device;
 #[cfg(target_os = "linux")]
 mod mapped_device;
 mod positioned;
+#[doc(hidden)]
 pub mod program;
 pub mod signature;
 mod testfile;
@@ -86,8 +90,11 @@ pub use range::ByteRange;
 
 pub use file::{Engine, FileDevice, FileOptions, PathKind};
 pub use hold::Hold;
+#[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub use loop_device::LoopDevice;
+#[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub use mapped_device::MappedDevice;
+#[doc(hidden)]
 pub use testfile::{TestFile, fill};

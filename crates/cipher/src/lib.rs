@@ -43,6 +43,7 @@ mod multikey;
 mod notation;
 mod parallel;
 #[cfg(any(test, feature = "reference"))]
+#[doc(hidden)]
 pub mod reference;
 mod sector;
 mod spec;

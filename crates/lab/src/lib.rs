@@ -1,14 +1,14 @@
 //! Measures the cost of encryption: workloads, targets, trials, statistics,
 //! records.
 //!
-//! A [`plan::Plan`] names systems and workloads. A [`session::Session`] opens
-//! the systems as [`target::Target`]s over one extent and drives
-//! [`trial::run`], the only timed code, which prints nothing. [`stats`] and
-//! [`summary`] are pure functions that judge the samples. The outcome is a
-//! [`record::Run`], which the [`store`] keeps. The crate `report` does the
-//! printing. A [`run::Request`] does all of this up to the record. The project's
-//! other crates, apart from `block`, are imported only in [`target`] and in code
-//! that parses the ciphers of a plan.
+//! A [`plan::Plan`] names systems and workloads. A [`run::Request`] measures it and gives a
+//! [`record::Run`]. [`stats`] judges the samples.
+//!
+//! The other modules serve the program `cryptmark` and are hidden from this documentation. They
+//! change in any version: `session` opens the systems as targets over one extent and drives
+//! `trial::run`, the only timed code, which prints nothing; `summary` makes the record's figures;
+//! `store` keeps records. The project's other crates, apart from `block`, are imported only in
+//! `target` and in code that parses the ciphers of a plan.
 //!
 //! # Example
 //!
@@ -33,26 +33,43 @@
 
 #![deny(unsafe_code)]
 
+#[doc(hidden)]
 #[allow(unsafe_code)]
 pub mod clock;
+#[doc(hidden)]
 pub mod energy;
+#[doc(hidden)]
 pub mod estimate;
+#[doc(hidden)]
 pub mod file_system;
+#[doc(hidden)]
 pub mod import;
+#[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub mod kernel;
 pub mod plan;
+#[doc(hidden)]
 pub mod probe;
+#[doc(hidden)]
 pub mod published;
 pub mod record;
 pub mod run;
+#[doc(hidden)]
 pub mod session;
+#[doc(hidden)]
 pub mod shard;
 pub mod stats;
+#[doc(hidden)]
 pub mod store;
+#[doc(hidden)]
 pub mod summary;
+#[doc(hidden)]
 pub mod sweep;
+#[doc(hidden)]
 pub mod target;
+#[doc(hidden)]
 pub mod timer_cost;
+#[doc(hidden)]
 pub mod trial;
+#[doc(hidden)]
 pub mod workload;

@@ -3,7 +3,7 @@
 //! A shard depends only on the experiment and its number, so every host measures the same, and a
 //! shard can be run again. A simulated drive begins every visit in its filled state. Its workloads
 //! can therefore be distributed one by one, and so can the places of a sweep. Merged, those shards
-//! are the run that one machine would have made, trial by trial ([`merge`]). Real storage, file
+//! are the run that one machine would have made, trial by trial (`merge`). Real storage, file
 //! systems on it and key derivations are not distributed, because every host measures its own.
 
 mod error;

@@ -1,21 +1,20 @@
 //! Encrypted volumes: their headers, their mappings, and the device that encrypts and decrypts.
 //!
+//! A [`Volume`] opens the volume at a path, and reads and writes like a file. [`luks2`] makes
+//! volumes, changes their keys and reencrypts them. [`info`] says what headers say.
+//!
 //! A [`Mapping`] is plain data, like a line of `dmsetup table`. [`CryptDevice`] executes any
-//! mapping over any [`block::BlockDevice`]. It is the only place where user data is encrypted or
-//! decrypted, with one exception: [`SealedMapping`] and [`SealedDevice`] serve volumes whose
-//! sectors have authentication tags. A [`Kdf`] makes a key from a passphrase, within [`Limits`].
+//! mapping over any [`block::BlockDevice`]. A [`Kdf`] makes a key from a passphrase, within
+//! [`Limits`]. The crate reads no clock and exports no devices.
 //!
-//! The order of work is header → key slot → volume key → mapping → device → sectors. The crate uses
-//! ciphers and block devices; it opens no files, reads no clock and exports no devices.
-//!
-//! A [`Volume`] is all of this in one: it opens the volume at a path, and reads and writes like a
-//! file.
+//! The modules of other formats serve the program `cryptmark` and are hidden from this
+//! documentation. They change in any version. User data is encrypted and decrypted only in
+//! [`CryptDevice`], and in `SealedDevice` for sectors with authentication tags.
 //!
 //! # Example
 //!
 //! ```
-//! # use cipher::SectorSize;
-//! # use cryptmark_volume::luks2::{Creation, DataCipher, Header, KeyslotOptions};
+//! # use cryptmark_volume::luks2::{Creation, Header};
 //! # use cryptmark_volume::{Hash, Kdf};
 //! use cipher::Key;
 //! use cryptmark_volume::{Access, OpenOptions, Secret, Volume};
@@ -28,18 +27,8 @@
 //! # let options = block::FileOptions { write: true, ..block::FileOptions::default() };
 //! # let disk = block::FileDevice::open(path, &options)?;
 //! # let kdf = Kdf::Pbkdf2 { hash: Hash::Sha256, iterations: 1000 };
-//! # let creation = Creation {
-//! #     cipher: DataCipher::Plain("aes-xts-plain64".parse()?),
-//! #     key_bytes: 64,
-//! #     sector_size: SectorSize::default(),
-//! #     keyslot: KeyslotOptions::new(kdf),
-//! #     data_offset: None,
-//! #     detached: false,
-//! #     label: String::new(),
-//! #     subsystem: String::new(),
-//! #     uuid: None,
-//! # };
-//! # Header::create(&disk, &creation, &Key::random(64)?, &Key::from_slice(b"correct horse"))?;
+//! # let first = Key::from_slice(b"correct horse");
+//! # Header::create(&disk, &Creation::new(kdf), &Key::random(64)?, &first)?;
 //! # drop(disk);
 //! let secret = Secret::Passphrase(Key::from_slice(b"correct horse"));
 //! let options = OpenOptions { access: Access::Write, ..OpenOptions::default() };
@@ -61,58 +50,85 @@
 
 mod af;
 mod allocation;
+#[doc(hidden)]
 pub mod bestcrypt;
+#[doc(hidden)]
 pub mod bitlk;
 mod calibrate;
 mod crc;
 mod crypt;
+#[doc(hidden)]
 pub mod cryptoloop;
 mod damage;
 mod draft;
 mod error;
 mod fields;
 mod format;
+#[doc(hidden)]
 pub mod fvault2;
 mod hash;
 pub mod info;
 mod integrity;
 mod kdf;
 mod keyslot;
+#[doc(hidden)]
 pub mod loopaes;
 mod luks;
+#[doc(hidden)]
 pub mod luks1;
 pub mod luks2;
 mod luks_header;
 mod mapping;
 mod opening;
 mod parameters;
+#[doc(hidden)]
 pub mod parts;
+#[doc(hidden)]
 pub mod plain;
+#[doc(hidden)]
 pub mod recall;
 mod rest;
 mod secret;
+#[doc(hidden)]
 pub mod tcrypt;
 mod unaligned;
 mod volume;
 
-pub use allocation::Allocation;
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;
-pub use draft::Draft;
 pub use error::{Finisher, Instead, Untried, Verdict, VolumeError};
-pub use fields::HeaderText;
 pub use format::Format;
 pub use hash::Hash;
-pub use integrity::{SealedDevice, SealedMapping, SealedSpec};
 pub use kdf::{Argon2Variant, Kdf, Limits};
-pub use luks::checked_uuid;
-pub use luks_header::{Loss, LuksHeader, Own};
-pub use mapping::{Mapping, has_equal_halves};
-pub use opening::{Access, Opened, Opening, Row, Storage};
-pub use parameters::{EARLIER_PLAIN, Parameters};
+pub use mapping::Mapping;
+pub use opening::Access;
+pub use parameters::Parameters;
 pub use secret::{Given, Secret, Unlocked};
-pub use volume::{OpenOptions, Volume, side_header};
+pub use tcrypt::{Keyfiles, Watch};
+pub use volume::{OpenOptions, Volume};
+
+// For the program.
+#[doc(hidden)]
+pub use allocation::Allocation;
+#[doc(hidden)]
+pub use draft::Draft;
+#[doc(hidden)]
+pub use fields::HeaderText;
+#[doc(hidden)]
+pub use integrity::{SealedDevice, SealedMapping, SealedSpec};
+#[doc(hidden)]
+pub use luks::checked_uuid;
+#[doc(hidden)]
+pub use luks_header::{Loss, LuksHeader, Own};
+#[doc(hidden)]
+pub use mapping::has_equal_halves;
+#[doc(hidden)]
+pub use opening::{Opened, Opening, Row, Storage};
+#[doc(hidden)]
+pub use parameters::EARLIER_PLAIN;
+#[doc(hidden)]
+pub use volume::side_header;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

@@ -33,6 +33,7 @@ pub struct KeptHeader {
     pub bytes: Vec<u8>,
 }
 
+#[doc(hidden)]
 impl Header {
     /// Begins to make `new` of `old`, which lie on `data` at the same place. It makes a LUKS2
     /// header on `device`, a device of its own, that `passphrase` opens. `headers` are kept for

@@ -24,6 +24,7 @@ const FIRST_EPOCH: u64 = 1;
 /// The mark of the metadata that luksmeta writes behind LUKS1's key slots.
 const LUKSMETA: &[u8] = b"LUKSMETA";
 
+#[doc(hidden)]
 impl Header {
     /// Makes the LUKS1 volume, whose header `old` was read from `device`, one of
     /// LUKS2. Keyslots keep their numbers and open with what they opened with;

@@ -42,6 +42,24 @@ pub struct Creation {
     pub uuid: Option<String>,
 }
 
+impl Creation {
+    /// With this key derivation, and the defaults of `cryptsetup luksFormat` for all else:
+    /// `aes-xts-plain64` with 512 bits in sectors of 512 bytes, from 16 MiB on.
+    pub fn new(kdf: Kdf) -> Self {
+        Self {
+            cipher: DataCipher::Plain("aes-xts-plain64".parse().expect("it is possible")),
+            key_bytes: 64,
+            sector_size: SectorSize::default(),
+            keyslot: KeyslotOptions::new(kdf),
+            data_offset: None,
+            detached: false,
+            label: String::new(),
+            subsystem: String::new(),
+            uuid: None,
+        }
+    }
+}
+
 /// How the data of a new volume is encrypted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataCipher {
@@ -49,6 +67,7 @@ pub enum DataCipher {
     Plain(CipherSpec),
     /// Sectors with tags. The data area gets [what it needs](crate::SealedDevice::fresh)
     /// apart from the header.
+    #[doc(hidden)]
     Sealed(SealedSpec),
 }
 
@@ -164,6 +183,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::Unsupported`] as [`only_segment`](Self::only_segment), and
     /// those of writing.
+    #[doc(hidden)]
     pub fn set_data_size(
         &mut self,
         device: &dyn BlockDevice,
@@ -184,6 +204,7 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::Stranger`] and those of writing.
+    #[doc(hidden)]
     pub fn repair(&mut self, device: &dyn BlockDevice, over: bool) -> Result<bool, VolumeError> {
         match (self.recovered, over) {
             (Recovered::Both, _) => Ok(false),

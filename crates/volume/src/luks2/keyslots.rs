@@ -224,6 +224,7 @@ impl Header {
 
 impl Header {
     /// The key slots that token `number` names; none if there is no such token.
+    #[doc(hidden)]
     pub fn keyslots_of_token(&self, number: u32) -> Vec<u32> {
         let keyslots = self.json["tokens"][number.to_string()]["keyslots"].as_array();
         let slots = keyslots.into_iter().flatten();

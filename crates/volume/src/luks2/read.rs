@@ -12,12 +12,16 @@ use std::cmp::Ordering;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// The fields before the JSON.
+    #[doc(hidden)]
     pub binary: Binary,
     /// The JSON, checked.
+    #[doc(hidden)]
     pub metadata: Metadata,
     /// The JSON as it is, with what this program does not know.
+    #[doc(hidden)]
     pub json: Map<String, Value>,
     /// The copy that counts, and what is wrong with the other one.
+    #[doc(hidden)]
     pub recovered: Recovered,
 }
 

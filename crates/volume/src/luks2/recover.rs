@@ -41,6 +41,7 @@ pub struct Rebuilt {
     pub is_renamed: bool,
 }
 
+#[doc(hidden)]
 impl Header {
     /// The name of foreign data in the place of the unusable copy, if there are any that have a
     /// name.
@@ -149,6 +150,7 @@ impl Header {
     }
 }
 
+#[doc(hidden)]
 impl Rebuilt {
     /// The name of foreign data in the header's space, if there are any that have a name.
     ///

@@ -117,6 +117,7 @@ impl Header {
     /// the volume's file for moments only. As long as it works, it locks a name with the UUID in
     /// it.
     #[cfg(target_os = "linux")]
+    #[doc(hidden)]
     pub fn reencrypted_by(&self) -> Option<block::hold::Users> {
         let uuid = self.binary.uuid.lossy();
         // The header says what it likes, and this is going to be the name of a file.
@@ -128,6 +129,7 @@ impl Header {
     }
 
     /// Whether all the data are decrypted, and no reencryption is left to end.
+    #[doc(hidden)]
     pub fn is_decrypted(&self) -> bool {
         let mut segments = self.metadata.segments.values();
         let linear = segments.next().map(|segment| &segment.kind) == Some(&SegmentKind::Linear);
@@ -135,6 +137,7 @@ impl Header {
     }
 
     /// The kind of reencryption in the header: `encrypt`, `reencrypt` or `decrypt`.
+    #[doc(hidden)]
     pub fn reencryption_mode(&self) -> Option<&str> {
         let slot = slot_of(self)?;
         self.json["keyslots"][slot.to_string()]["mode"].as_str()
@@ -142,6 +145,7 @@ impl Header {
 
     /// The length that a file should have after the encryption that has begun, if the file was made
     /// longer for it.
+    #[doc(hidden)]
     pub fn length_afterwards(&self) -> Option<u64> {
         let encrypts = self.reencryption_mode() == Some("encrypt");
         let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
@@ -160,6 +164,7 @@ impl Header {
     ///
     /// # Errors
     /// Those of writing.
+    #[doc(hidden)]
     pub fn fill_device(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
         match segment.size {

@@ -15,6 +15,7 @@ use crate::{Format, Hash, Instead, Kdf, VolumeError, luks1, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, SectorSize};
 
+#[doc(hidden)]
 impl Header {
     /// Makes the LUKS2 volume on `device`, whose header this is, one of LUKS1.
     /// Keyslots keep their numbers and open with what they opened with. No data is

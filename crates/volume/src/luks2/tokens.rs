@@ -28,6 +28,7 @@ pub struct Token {
     pub details: Map<String, Value>,
 }
 
+#[doc(hidden)]
 impl Header {
     /// All tokens, by number.
     pub fn tokens(&self) -> BTreeMap<u32, Token> {

@@ -219,6 +219,7 @@ impl Header {
     }
 
     /// Whether the sectors of the data have tags.
+    #[doc(hidden)]
     pub fn is_sealed(&self) -> bool {
         let tags = |kind: &SegmentKind| {
             matches!(
@@ -238,6 +239,7 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`].
+    #[doc(hidden)]
     pub fn sealed_mapping(&self, key: Key, access: Access) -> Result<SealedMapping, VolumeError> {
         let (_, segment) = self.data_segment()?;
         let SegmentKind::Crypt {
@@ -278,6 +280,7 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`].
+    #[doc(hidden)]
     pub fn only_segment(&self) -> Result<(&Segment, u64), VolumeError> {
         let (_, segment) = self.data_segment()?;
         match &segment.kind {
@@ -299,6 +302,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::Unsupported`], [`VolumeError::Header`] and
     /// [`VolumeError::Cipher`].
+    #[doc(hidden)]
     pub fn check_data(&self) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
         let digest = &self.metadata.digests[&self.digest_of(number)?];
@@ -326,6 +330,7 @@ impl Header {
     /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnusableKeyslot`],
     /// [`VolumeError::NullKeyslot`],
     /// [`VolumeError::Cipher`] and those of [`Kdf::derive`](crate::Kdf::derive).
+    #[doc(hidden)]
     pub fn check_keyslot(&self, slot: u32, limits: &Limits) -> Result<(), VolumeError> {
         match self.metadata.keyslots.get(&slot) {
             Some(Keyslot::Luks2(keyslot)) => keyslot.check(slot, limits),

@@ -10,6 +10,7 @@ use block::BlockDevice;
 use cipher::CipherError;
 use serde_json::{Map, Value};
 
+#[doc(hidden)]
 impl Header {
     /// Writes both copies with the next epoch, after `edit` has changed the
     /// JSON; what was changed is checked as if it had been read.

@@ -62,6 +62,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, unless `others_too`;
     /// [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the data.
+    #[doc(hidden)]
     pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
         let bound = self.keyslots_of_data()?;
         if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {

@@ -470,6 +470,7 @@ impl Plan {
     }
 }
 
+#[doc(hidden)]
 impl Header {
     /// The byte of `data` at which a running encryption will end, if the volume then has all of its
     /// device. Bytes behind it would be taken for encrypted, and are not.

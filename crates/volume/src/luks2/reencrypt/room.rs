@@ -119,6 +119,7 @@ fn came_from(
     Ok(true)
 }
 
+#[doc(hidden)]
 impl Header {
     /// The work to do on `data` before they get this header, which is on `side`. They are not
     /// encrypted yet.

@@ -56,6 +56,7 @@ impl Header {
     ///
     /// # Errors
     /// Those of reading.
+    #[doc(hidden)]
     pub fn has_decrypted(&self, data: &dyn BlockDevice) -> Result<Option<bool>, VolumeError> {
         let Some(kept) = self.kept_sample("start") else {
             return Ok(None);
