@@ -1,5 +1,7 @@
 //! `cargo xtask test`: every test, with what it could not run named and counted.
 
+mod programs;
+
 use crate::emulated::{self, Extent};
 use crate::{packages, python, root, windows};
 use std::io::{BufRead, BufReader};
@@ -20,6 +22,28 @@ pub struct Ran {
     pub skipped: Vec<String>,
     /// What the tests that failed said.
     pub failures: Vec<String>,
+}
+
+impl Ran {
+    /// Passes the output of test programs on, counts what passed and collects what was skipped and
+    /// what failed.
+    fn listen(&mut self, output: impl BufRead) {
+        let mut failures = Failures::default();
+        let mut whole = Whole::default();
+        for line in output.split(b'\n').map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            self.failures.extend(whole.next(&line));
+            if let Some(at) = line.find(SKIPPED) {
+                self.skipped.push(line[at + SKIPPED.len()..].to_owned());
+            }
+            self.passed += passed(&line).unwrap_or_default();
+            if failures.has(&line) {
+                self.failures.push(line.clone().into_owned());
+            }
+            println!("{line}");
+        }
+        self.failures.extend(whole.end());
+    }
 }
 
 /// What cargo builds with the features that are tested everywhere: all but
@@ -45,9 +69,12 @@ pub fn run() -> bool {
         }
         // Tests without the kernel say that they skipped it.
         let _ = crate::cargo(&[&all[..], &["--no-run"]].concat()) && lab_kernels(&["5.10"]);
-        let mut cargo = crate::cargo_command();
-        cargo.args(&all).args(["--no-fail-fast", "--"]);
-        let here = test(&mut cargo, ran);
+        let mut here = programs::run(&all, ran);
+        let mut documentation = crate::cargo_command();
+        documentation
+            .args(&all)
+            .args(["--doc", "--no-fail-fast", "--"]);
+        here &= test(&mut documentation, ran);
         let windows = "the program for Windows (cargo xtask windows builds and tries it)";
         ran.skipped.push(windows.to_owned());
         let python = python::short(ran);
@@ -138,8 +165,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     ends.any(|at| matches(rest, &text[at..]))
 }
 
-/// Runs `cargo`, a `cargo test` up to the arguments of the tests, passes its
-/// output on, counts what passed and collects what was skipped.
+/// Runs `cargo`, a `cargo test` up to the arguments of the tests, and listens to it.
 pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
     let child = cargo
         // Passing tests, too, are to be heard when they skip something.
@@ -152,21 +178,7 @@ pub fn test(cargo: &mut Command, ran: &mut Ran) -> bool {
         return false;
     };
     if let Some(output) = child.stdout.take() {
-        let mut failures = Failures::default();
-        let mut whole = Whole::default();
-        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-            let line = String::from_utf8_lossy(&line);
-            ran.failures.extend(whole.next(&line));
-            if let Some(at) = line.find(SKIPPED) {
-                ran.skipped.push(line[at + SKIPPED.len()..].to_owned());
-            }
-            ran.passed += passed(&line).unwrap_or_default();
-            if failures.has(&line) {
-                ran.failures.push(line.clone().into_owned());
-            }
-            println!("{line}");
-        }
-        ran.failures.extend(whole.end());
+        ran.listen(BufReader::new(output));
     }
     child.wait().is_ok_and(|status| status.success())
 }
