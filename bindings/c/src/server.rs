@@ -8,8 +8,10 @@ use crate::volume::cryptmark_volume;
 use serve::nbd::{End, Named, Place, ServeError, Server};
 use serve::{Access, Export};
 use std::ffi::c_char;
+use std::mem::forget;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use ::volume::VolumeError;
 
 /// Requests of one client that are worked on at a time.
 const THREADS: usize = 4;
@@ -19,6 +21,8 @@ pub struct cryptmark_server {
     end: End,
     export: Arc<Export>,
     serving: JoinHandle<Result<(), ServeError>>,
+    /// The process that has the thread.
+    process: u32,
 }
 
 /// Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
@@ -47,7 +51,7 @@ pub unsafe extern "C" fn cryptmark_serve(
             true => Access::Write,
             false => Access::Read,
         };
-        let device = Arc::from(opened.volume.into_device());
+        let device = Arc::from(opened.volume.into_device()?);
         let export = Arc::new(Export::new(device, access));
         let named = Named {
             name: String::new(),
@@ -61,6 +65,7 @@ pub unsafe extern "C" fn cryptmark_serve(
             end,
             export,
             serving: thread::spawn(move || listening.run()),
+            process: std::process::id(),
         });
         // SAFETY: not null and writable, as the caller promises.
         unsafe { server.write(Box::into_raw(started)) };
@@ -85,6 +90,11 @@ pub unsafe extern "C" fn cryptmark_serve_end(
         }
         // SAFETY: it came from `Box::into_raw`, and is given back once, as the caller promises.
         let server = unsafe { Box::from_raw(server) };
+        if server.process != std::process::id() {
+            // What it holds is the other process's, which goes on serving.
+            forget(server);
+            return Err(VolumeError::Forked { what: "the server" }.into());
+        }
         server.end.now();
         match server.serving.join() {
             Ok(served) => served.map_err(fault)?,

@@ -155,15 +155,25 @@ int main(int argc, char **argv)
     if (fork() == 0) {
         int code = cryptmark_read(shared, 0, bytes, 512, &done, NULL);
         cryptmark_close(shared);
+        /* It has no secret either. */
+        code += 16 * cryptmark_open(argv[1], options, &volume, NULL);
         cryptmark_options_free(options);
         _exit(code);
     }
+    TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 17 * CRYPTMARK_FAILED);
+    if (fork() == 0)
+        _exit(cryptmark_serve(shared, argv[2], &server, NULL));
     TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CRYPTMARK_FAILED);
     EXPECT(CRYPTMARK_OK, cryptmark_read(shared, 0, bytes, 512, &done, &error));
     EXPECT(CRYPTMARK_PROTECTED, cryptmark_open(argv[1], options, &volume, &error));
 
     /* Served, and closed by that. */
     EXPECT(CRYPTMARK_OK, cryptmark_serve(shared, argv[2], &server, &error));
+    TRUE(access(argv[2], R_OK | W_OK) == 0);
+    fflush(stdout);
+    if (fork() == 0)
+        _exit(cryptmark_serve_end(server, NULL));
+    TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CRYPTMARK_FAILED);
     TRUE(access(argv[2], R_OK | W_OK) == 0);
     EXPECT(CRYPTMARK_OK, cryptmark_serve_end(server, &error));
     TRUE(access(argv[2], F_OK) != 0);

@@ -127,7 +127,7 @@ impl Handle {
         let volume = self.volume()?;
         match self.process == std::process::id() {
             true => Ok(volume),
-            false => Err(VolumeError::Forked).raised(py),
+            false => Err(VolumeError::Forked { what: "the volume" }).raised(py),
         }
     }
 

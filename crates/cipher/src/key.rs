@@ -77,8 +77,20 @@ impl Key {
     }
 
     /// The bytes themselves.
+    ///
+    /// # Panics
+    /// In a process that was forked after the key was made, which does not have the bytes.
     pub fn as_bytes(&self) -> &[u8] {
+        assert!(
+            self.is_here(),
+            "the key belongs to another process, from which this one was forked"
+        );
         &self.pages[..self.len]
+    }
+
+    /// Whether this process has the bytes: it made the key, and was not forked since.
+    pub fn is_here(&self) -> bool {
+        std::process::id() == self.process
     }
 
     /// Length in bytes, as cryptsetup counts: both halves of an XTS key.
@@ -128,7 +140,7 @@ impl Key {
 
 impl Drop for Key {
     fn drop(&mut self) {
-        if std::process::id() != self.process {
+        if !self.is_here() {
             // Here the pages are not there, and something else may be in their place by now.
             std::mem::forget(self.locked.take());
             if let Ok(page) = MmapMut::map_anon(1) {

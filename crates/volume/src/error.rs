@@ -679,9 +679,12 @@ pub enum VolumeError {
     )]
     OtherHeader,
 
-    /// This process has not opened the volume: it was forked from the one that has.
-    #[error("the volume was opened by another process, from which this one was forked")]
-    Forked,
+    /// This process was forked from the one that opened the volume, or that was given the secret.
+    #[error("{what} belongs to another process, from which this one was forked")]
+    Forked {
+        /// The volume, the secret, or a server.
+        what: &'static str,
+    },
 
     /// There is not as much memory as Argon2 needs.
     #[error("there is not enough memory for a key derivation of {memory_kib} KiB")]
@@ -752,7 +755,7 @@ impl VolumeError {
                 | BlockError::Tampered { .. },
             )
             | Self::OutOfMemory { .. }
-            | Self::Forked
+            | Self::Forked { .. }
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::OtherKeyslots { .. }

@@ -25,6 +25,13 @@ impl Secret {
         }
     }
 
+    /// Whether this process has its bytes.
+    pub(crate) fn is_here(&self) -> bool {
+        match self {
+            Self::Passphrase(key) | Self::KeyFile(key) | Self::VolumeKey(key) => key.is_here(),
+        }
+    }
+
     /// Its kind in a sentence.
     pub(crate) const fn kind(&self) -> &'static str {
         match self {

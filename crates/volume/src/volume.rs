@@ -88,7 +88,8 @@ impl Volume {
     /// [`VolumeError::NoSignature`] and [`VolumeError::StartLost`] if the format is unknown; those
     /// of [`Parameters::opening`] and [`unlock`](crate::Opening::unlock); [`VolumeError::Block`] with what is
     /// wrong at `path`. For writing also [`VolumeError::RecoveryNeeded`] while the volume is
-    /// encrypted or decrypted in place, and [`VolumeError::OtherHeader`].
+    /// encrypted or decrypted in place, and [`VolumeError::OtherHeader`]. [`VolumeError::Forked`]
+    /// if the secret was given to the process from which this one was forked.
     pub fn open(
         path: &Path,
         secret: Option<&Secret>,
@@ -128,6 +129,9 @@ impl Volume {
         secret: Option<&Secret>,
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
+        if secret.is_some_and(|secret| !secret.is_here()) {
+            return Err(VolumeError::Forked { what: "the secret" });
+        }
         let is_apart = header.is_some();
         let header = header.unwrap_or_else(|| Arc::clone(&data));
         let format = match options.format {
@@ -189,8 +193,12 @@ impl Volume {
     }
 
     /// The volume as a block device, for exports of it.
-    pub fn into_device(self) -> Box<dyn BlockDevice> {
-        self.device
+    ///
+    /// # Errors
+    /// [`VolumeError::Forked`].
+    pub fn into_device(self) -> Result<Box<dyn BlockDevice>, VolumeError> {
+        self.check_process()?;
+        Ok(self.device)
     }
 
     /// Reads into `into` what there is from byte `offset` on. Returns the number of bytes, which is
@@ -290,7 +298,7 @@ impl Volume {
     fn check_process(&self) -> Result<(), VolumeError> {
         match self.process == std::process::id() {
             true => Ok(()),
-            false => Err(VolumeError::Forked),
+            false => Err(VolumeError::Forked { what: "the volume" }),
         }
     }
 }

@@ -238,7 +238,9 @@ impl VolumeError {
                 "Nothing was changed. Open the volume with its own header, or for reading only."
                     .to_owned()
             }
-            Self::Forked => "Open the volume in each process that uses it.".to_owned(),
+            Self::Forked { .. } => {
+                "Give the secret and open the volume in each process that uses it.".to_owned()
+            }
             Self::HiddenSize { .. } => {
                 "Choose a size that leaves room for the data of the outer volume.".to_owned()
             }
