@@ -385,8 +385,6 @@ impl CliRemedy for FileSystemError {
             Self::Block(error) => error.cli_remedy(),
             #[cfg(target_os = "linux")]
             Self::Engine(error) => error.cli_remedy(),
-            Self::TooSmall { needed, .. } => format!("Use --size {needed} or more."),
-            Self::Full { .. } => "Use a larger --size, or smaller files.".into(),
             error => error.remedy(),
         }
     }

@@ -276,7 +276,7 @@ fn drives_that_cannot_be_measured_are_told_in_two_lines() {
                 "--system",
                 "drive:mlc-128g",
             ],
-            "Use --size 2800MB or more",
+            "a size of 2800MB or more",
         ),
         (
             vec!["--system", "drive:mlc-128g", "--cpu", "camellia=9MB/s"],

@@ -268,7 +268,7 @@ fn failures_say_what_and_what_to_do() {
     let small = small.replace("3 MB", "100 kB").replace("1 MB", "100 kB");
     let told = said(&mut measure(&sandbox, &small), 1);
     assert!(
-        told.contains("at least 8388608") && told.contains("--size"),
+        told.contains("at least 8388608") && told.contains("a size of 8388608"),
         "{told}"
     );
 
