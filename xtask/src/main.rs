@@ -27,6 +27,7 @@ mod windows;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::time::Instant;
 use tools::Tool;
 
 const USAGE: &str = "\
@@ -148,9 +149,12 @@ fn ci() -> bool {
 
 fn step(name: &str, run: impl FnOnce() -> bool) -> bool {
     println!("── {name}");
+    let begin = Instant::now();
     let done = run();
-    if !done {
-        eprintln!("── {name} failed");
+    let seconds = begin.elapsed().as_secs();
+    match done {
+        true => println!("── {name} took {seconds} s"),
+        false => eprintln!("── {name} failed after {seconds} s"),
     }
     done
 }
