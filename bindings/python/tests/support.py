@@ -1,5 +1,6 @@
 """Volumes to test with."""
 
+import io
 import shutil
 import subprocess
 import tempfile
@@ -7,6 +8,10 @@ import unittest
 from pathlib import Path
 
 PASSPHRASE = "correct horse"
+
+#: The size of a plain volume in a file object, and what opens it.
+SIZE = 1 << 20
+PLAIN = {"passphrase": PASSPHRASE, "format": "plain"}
 
 
 def skip(reason):
@@ -41,3 +46,22 @@ class VolumeCase(unittest.TestCase):
         with path.open("wb") as file:
             file.truncate(size)
         return path, {"passphrase": PASSPHRASE, "format": "plain"}
+
+
+class Strange(io.BytesIO):
+    """A file object, any of whose methods a test may replace."""
+
+    def __init__(self, content=bytes(SIZE)):
+        super().__init__(content)
+        self.calls = []
+
+    def read(self, size=-1):
+        self.calls.append("read")
+        return super().read(size)
+
+    def write(self, data):
+        self.calls.append("write")
+        return super().write(data)
+
+    def flush(self):
+        self.calls.append("flush")
