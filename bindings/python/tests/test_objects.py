@@ -282,6 +282,10 @@ class Failing(VolumeCase):
             self.failed((TypeError, OSError), volume.pread, 512, 0)
             self.failed((TypeError, OSError), volume.pwrite, bytes(512), 0)
             self.assertEqual(file.getvalue(), bytes(SIZE))
+        volume, file = self.changed()
+        file.seek = lambda offset: io.BytesIO.seek(file, 700) and None
+        self.failed(OSError, volume.pwrite, bytes(512), 512)
+        del file.seek
         for answer in (-1, 1 << 63, 1 << 70, None, "7", 1.5):
             file = Strange()
             file.tell = lambda answer=answer: answer
