@@ -29,7 +29,7 @@ const PLATFORM: &str = "manylinux2014";
 const FOLDER: &str = "bindings/python";
 
 /// Builds a wheel and tests it with each of the interpreters in `rest`, or with `python3`.
-/// `--release` builds it as it is shipped, and `--arm` builds one for aarch64 too.
+/// `--release` builds it as it is shipped, and `--arm` builds and tests one for aarch64 too.
 pub fn run(rest: &[String], ran: &mut Ran) -> bool {
     let (options, mut pythons): (Vec<&str>, Vec<&str>) = rest
         .iter()
