@@ -2,8 +2,11 @@
 
 import io
 import shutil
+import signal
 import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -18,6 +21,25 @@ def skip(reason):
     """Skips a test as `cargo xtask test` counts it."""
     print(f"skipped: {reason}", flush=True)
     raise unittest.SkipTest(reason)
+
+
+def interrupted(script, *arguments, after):
+    """Runs a script, and sends it Ctrl-C some time after its first line of output.
+
+    Returns its status, and the seconds that it took to end.
+    """
+    # A job in the background of a shell ignores Ctrl-C, and so do its children.
+    listens = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    command = [sys.executable, "-c", listens + script, *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+        try:
+            child.stdout.readline()
+            time.sleep(after)
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            return child.wait(60), time.monotonic() - sent
+        finally:
+            child.kill()
 
 
 class VolumeCase(unittest.TestCase):

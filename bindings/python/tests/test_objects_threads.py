@@ -4,16 +4,13 @@ import gc
 import io
 import os
 import random
-import signal
-import subprocess
-import sys
 import threading
 import time
 import unittest
 import weakref
 
 import cryptmark
-from support import PASSPHRASE, PLAIN, SIZE, Strange, VolumeCase
+from support import PASSPHRASE, PLAIN, SIZE, Strange, VolumeCase, interrupted
 
 
 class Reentrant(VolumeCase):
@@ -186,13 +183,7 @@ except KeyboardInterrupt:
 
     def test_ctrl_c_ends_a_read_and_a_wait(self):
         for what in ("read", "wait", "open", "write"):
-            command = [sys.executable, "-c", self.INTERRUPTED, what]
-            with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-                self.addCleanup(child.kill)
-                child.stdout.readline()
-                time.sleep(0.3)
-                child.send_signal(signal.SIGINT)
-                self.assertEqual(child.wait(60), 7, what)
+            self.assertEqual(interrupted(self.INTERRUPTED, what, after=0.3)[0], 7, what)
 
     def test_what_is_no_error_passes_through(self):
         class Quit(BaseException):
