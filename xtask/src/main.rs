@@ -45,7 +45,7 @@ cargo xtask COMMAND
   book           the pages of docs/ as a website in target/book, by mdBook
   pictures       docs/pictures/terminal.svg and report.png, of the stored run results/quick.json.zst
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
-  python         the Python package as a wheel, tested with each PYTHON [--release] [--arm builds one for aarch64 too] [PYTHON]...
+  python         the Python package as a wheel, tested with each PYTHON [--release] [--arm builds and tests one for aarch64 too] [PYTHON]...
   results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
   library        the library for C with its header and manual page, below PREFIX
   api            documentation without a warning, and the public items of published crates as in their api.txt

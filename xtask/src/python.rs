@@ -1,6 +1,7 @@
 //! `cargo xtask python`: the Python package, built as a wheel, installed and tested.
 
-use crate::emulated::AARCH64;
+mod aarch64;
+
 use crate::tests::{FEATURES, Ran};
 use crate::{cargo, root};
 use std::fs;
@@ -8,7 +9,8 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const MATURIN: &str = "maturin==1.16.0";
+/// What builds wheels. Zig links them for C libraries that are older than this machine's.
+const BUILDERS: &[&str] = &["maturin==1.16.0", "ziglang==0.17.1"];
 
 /// What tests of the package and its examples use, the first with each Python. Tests of what cannot
 /// be had are skipped.
@@ -21,13 +23,13 @@ const USED: &[&str] = &[
     "dissect.extfs",
 ];
 
-/// The oldest C library for which Debian 12 can build: that of Ubuntu 22.04 and RHEL 9.
-const PLATFORM: &str = "manylinux_2_34";
+/// The C library 2.17, the oldest for which Rust builds.
+const PLATFORM: &str = "manylinux2014";
 
 const FOLDER: &str = "bindings/python";
 
 /// Builds a wheel and tests it with each of the interpreters in `rest`, or with `python3`.
-/// `--release` builds it as it is shipped, and `--arm` builds one for aarch64 too.
+/// `--release` builds it as it is shipped, and `--arm` builds and tests one for aarch64 too.
 pub fn run(rest: &[String], ran: &mut Ran) -> bool {
     let (options, mut pythons): (Vec<&str>, Vec<&str>) = rest
         .iter()
@@ -46,9 +48,9 @@ pub fn run(rest: &[String], ran: &mut Ran) -> bool {
     }
     let folder = root().join("target/python");
     let tools = folder.join("tools");
-    if !provide("python3", &tools, &[MATURIN]) {
+    if !provide("python3", &tools, BUILDERS) {
         ran.skipped
-            .push("Python: there is no venv, or no package index for maturin".into());
+            .push("Python: there is no venv, or no package index for maturin and Zig".into());
         return true;
     }
     let profile: &[&str] = if has("--release") {
@@ -59,18 +61,8 @@ pub fn run(rest: &[String], ran: &mut Ran) -> bool {
     let Some(wheel) = build(&tools, &folder.join("wheels"), profile) else {
         return false;
     };
-    if has("--arm") {
-        match AARCH64.missing() {
-            Some(what) => ran
-                .skipped
-                .push(format!("Python for aarch64: {what} is missing")),
-            None => {
-                let target = [profile, &["--target", AARCH64.target]].concat();
-                if build(&tools, &folder.join("wheels-aarch64"), &target).is_none() {
-                    return false;
-                }
-            }
-        }
+    if has("--arm") && !aarch64::run(&tools, profile, ran) {
+        return false;
     }
     pythons.iter().enumerate().all(|(number, python)| {
         println!("\n── the package with {python}");
@@ -149,18 +141,18 @@ fn pip(folder: &Path, packages: &[&str]) -> bool {
 /// Builds a wheel in `folder`, alone there.
 fn build(tools: &Path, folder: &Path, options: &[&str]) -> Option<PathBuf> {
     let _ = fs::remove_dir_all(folder);
-    let linker = format!(
-        "CARGO_TARGET_{}_LINKER",
-        AARCH64.target.to_uppercase().replace('-', "_")
-    );
+    // Maturin runs Zig as a module of the first `python3`.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path = std::iter::once(tools.join("bin")).chain(std::env::split_paths(&path));
     let built = Command::new(tools.join("bin/maturin"))
         .current_dir(root().join(FOLDER))
-        .args(["build", "--locked", "--compatibility", PLATFORM, "--out"])
+        .args(["build", "--locked", "--zig"])
+        .args(["--compatibility", PLATFORM, "--out"])
         .arg(folder)
         .args(options)
+        .env("PATH", std::env::join_paths(path).ok()?)
         // The same bytes each time: files in the wheel have this time, and not that of the build.
         .env("SOURCE_DATE_EPOCH", "1700000000")
-        .env(linker, AARCH64.linker())
         .status();
     let mut wheels = fs::read_dir(folder).ok()?;
     let wheel = wheels.next()?.ok()?.path();

@@ -5,13 +5,13 @@ use crate::error::{
 };
 use crate::text::path_of;
 use crate::volume::cryptmark_volume;
+use ::volume::VolumeError;
 use serve::nbd::{End, Named, Place, ServeError, Server};
 use serve::{Access, Export};
 use std::ffi::c_char;
 use std::mem::forget;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use ::volume::VolumeError;
 
 /// Requests of one client that are worked on at a time.
 const THREADS: usize = 4;

@@ -3,7 +3,8 @@
     target-shell --plugin-path examples …
 
 Import this module before `Target.open`, and register passphrases in dissect's keychain, with the
-provider "cryptmark" or with none.
+provider "cryptmark" or with none. Images inside other images and containers are opened by dissect's
+file objects.
 """
 
 from pathlib import Path
@@ -19,29 +20,38 @@ class CryptmarkContainer(container.Container):
 
     __type__ = "cryptmark"
 
-    def __init__(self, path, *args, **kwargs):
-        volume = unlocked(path)
+    def __init__(self, item, *args, **kwargs):
+        volume = unlocked(item if hasattr(item, "read") or is_of_host(item) else item.open("rb"))
         super().__init__(volume, volume.size, *args, **kwargs)
         self.read, self.readinto = volume.read, volume.readinto
         self.seek, self.tell = volume.seek, volume.tell
 
     @staticmethod
     def detect_path(path, original):
-        try:
-            return bool(cryptmark.info(path))
-        except cryptmark.Error:
-            return False
+        return is_of_host(path) and is_encrypted(path)
 
     @staticmethod
     def _detect_fh(fh, original):
-        # The engine opens files by their paths.
-        return False
+        return not isinstance(original, list) and is_encrypted(fh)
 
     def close(self):
         self.fh.close()
 
 
-def unlocked(path: Path) -> cryptmark.Volume:
+def is_of_host(path):
+    """Whether the path is of this machine, and not inside an image."""
+    return type(path) is type(Path())
+
+
+def is_encrypted(file):
+    """Whether a header of an encrypted volume is in the path or file object."""
+    try:
+        return bool(cryptmark.info(file))
+    except cryptmark.Error:
+        return False
+
+
+def unlocked(file) -> cryptmark.Volume:
     """The volume, opened by the first key that fits."""
     keys = keychain.get_keys_for_provider("cryptmark") + keychain.get_keys_without_provider()
     names = {
@@ -52,10 +62,10 @@ def unlocked(path: Path) -> cryptmark.Volume:
     }
     for key in keys:
         try:
-            return cryptmark.open(path, **{names[key.key_type]: key.value})
+            return cryptmark.open(file, **{names[key.key_type]: key.value})
         except cryptmark.WrongSecret:
             continue
-    raise cryptmark.WrongSecret(f"no key of the keychain opens {path}")
+    raise cryptmark.WrongSecret(f"no key of the keychain opens {file}")
 
 
 container.CONTAINERS.insert(0, CryptmarkContainer)

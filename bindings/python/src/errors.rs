@@ -27,6 +27,9 @@ impl<T> Raised<T> for Result<T, VolumeError> {
                 (_, Verdict::Protected) => "Protected",
                 (_, Verdict::Failed) => "Failed",
             };
+            if let Some(cause) = raised_by_file(&error) {
+                return caused(py, kind, &chain(&error), cause);
+            }
             let number = system.and_then(io::Error::raw_os_error);
             exception(py, kind, &chain(&error), &error.remedy(), number)
         })
@@ -49,6 +52,15 @@ pub fn exception(
         Ok(made) => PyErr::from_value(made),
         Err(error) => error,
     }
+}
+
+/// An exception as of [`exception`] for `cause`, which a file object has raised.
+pub fn caused(py: Python<'_>, kind: &str, message: &str, cause: &PyErr) -> PyErr {
+    let remedy = "Look at the exception of the file object, which is the cause of this one.";
+    let number = cause.value(py).getattr("errno").and_then(|it| it.extract());
+    let raised = exception(py, kind, message, remedy, number.ok());
+    raised.set_cause(py, Some(cause.clone_ref(py)));
+    raised
 }
 
 /// What happened, with the causes that the text does not name itself.
@@ -76,4 +88,19 @@ fn system_error(error: &VolumeError) -> Option<&io::Error> {
         ) => Some(source),
         _ => None,
     }
+}
+
+/// The exception of a file object that is the cause, if there is one.
+fn raised_by_file(error: &VolumeError) -> Option<&PyErr> {
+    let mut next: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = next {
+        let inner = error
+            .downcast_ref::<io::Error>()
+            .and_then(io::Error::get_ref);
+        if let Some(raised) = inner.and_then(|inner| inner.downcast_ref()) {
+            return Some(raised);
+        }
+        next = error.source();
+    }
+    None
 }

@@ -1,22 +1,26 @@
 //! [`Handle`]: an open volume, and how it is opened.
 
 use crate::errors::{Raised, exception};
+use crate::object::Object;
 use crate::secret::Given;
 use crate::signals::Signals;
+use crate::source::Source;
+use crate::turn::{Taken, Turn};
 use crate::values;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
+use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use volume::tcrypt::Keyfiles;
 use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
 
-/// Opens the volume at `path`. `cryptmark.open` documents the rest.
+/// Opens the volume in `source`. `cryptmark.open` documents the rest.
 #[pyfunction]
 #[pyo3(signature = (
-    path, secret, write, format, header, *, cipher, key_size, hash, offset, skip, size, sector_size,
+    source, secret, write, format, header, *, cipher, key_size, hash, offset, skip, size, sector_size,
     iv_large_sectors, key_slot, tcrypt_hidden, tcrypt_backup, tcrypt_system, veracrypt_pim, keyfiles,
     key_derivation, experimental
 ))]
@@ -26,11 +30,11 @@ use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
 )]
 pub fn open(
     py: Python<'_>,
-    path: PathBuf,
+    source: &Bound<'_, PyAny>,
     secret: Option<Given<'_>>,
     write: bool,
     format: Option<&str>,
-    header: Option<PathBuf>,
+    header: Option<&Bound<'_, PyAny>>,
     cipher: Option<String>,
     key_size: Option<usize>,
     hash: Option<String>,
@@ -50,6 +54,11 @@ pub fn open(
 ) -> PyResult<Handle> {
     let format = format.map(format_named).transpose()?;
     let secret = secret.map(|given| given.secret(py)).transpose()?;
+    let source = Source::new(source, write)?;
+    // Nothing is written to a header.
+    let header = header
+        .map(|header| Source::new(header, false))
+        .transpose()?;
     let keyfiles = py
         .detach(|| keyfiles.map(|paths| Keyfiles::read(&paths)).transpose())
         .raised(py)?;
@@ -75,20 +84,45 @@ pub fn open(
             experimental,
             key_derivation,
         },
-        header,
+        header: match &header {
+            Some(Source::Path(path)) => Some(path.clone()),
+            _ => None,
+        },
         access: if write { Access::Write } else { Access::Read },
         watch: &listen,
         ..OpenOptions::default()
     };
-    let opened = py.detach(|| Volume::open(&path, secret.as_ref(), &options));
+    let secret = secret.as_ref();
+    let opened = py.detach(|| match (&source, &header) {
+        (Source::Path(path), None | Some(Source::Path(_))) => Volume::open(path, secret, &options),
+        _ => {
+            let data = source.device(write)?;
+            let header = header.as_ref().map(|header| header.device(write));
+            Volume::on(data, header.transpose()?, secret, &options)
+        }
+    });
     watch.raised()?;
-    let volume = opened.raised(py)?;
+    let sources = [Some(&source), header.as_ref()];
+    let objects = sources.into_iter().flatten().filter_map(Source::object);
+    let objects: Vec<_> = objects.collect();
+    let volume = all_raised(py, &objects, opened)?;
     Ok(Handle {
         size: volume.size(),
         process: std::process::id(),
-        volume: Mutex::new(Some(Arc::new(volume))),
+        turn: (!objects.is_empty()).then(Turn::default),
+        open: Mutex::new(Some(Arc::new(Open { volume, objects }))),
         position: Mutex::new(0),
     })
+}
+
+/// `result`, unless a file object has ended the work by an exception that is not an error.
+fn all_raised<T>(
+    py: Python<'_>,
+    objects: &[Arc<Object>],
+    result: Result<T, VolumeError>,
+) -> PyResult<T> {
+    objects.iter().try_for_each(|object| object.raised())?;
+    result.raised(py)
 }
 
 /// The format of that name.
@@ -103,30 +137,52 @@ pub fn format_named(name: &str) -> PyResult<Format> {
     })
 }
 
+/// A volume, and the file objects that it reads.
+struct Open {
+    volume: Volume,
+    objects: Vec<Arc<Object>>,
+}
+
+impl Open {
+    /// Does `work` without Python's lock.
+    fn work<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Volume) -> Result<T, VolumeError> + Send,
+    ) -> PyResult<T> {
+        all_raised(py, &self.objects, py.detach(|| work(&self.volume)))
+    }
+}
+
 /// An open volume, used from any number of threads.
 #[pyclass(frozen, module = "cryptmark._native")]
 pub struct Handle {
     size: u64,
     process: u32,
+    /// Taken before anything else, by a volume of file objects.
+    turn: Option<Turn>,
     /// Locked only while Python's lock is held, for as long as it takes to copy the pointer. So no
     /// thread holds it during a fork.
-    volume: Mutex<Option<Arc<Volume>>>,
+    open: Mutex<Option<Arc<Open>>>,
     /// Locked while bytes are read or written there, as the position of a file is.
     position: Mutex<u64>,
 }
 
 impl Handle {
-    fn volume(&self) -> PyResult<Arc<Volume>> {
-        let volume = self.volume.lock().unwrap_or_else(PoisonError::into_inner);
+    fn open(&self) -> PyResult<Arc<Open>> {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let closed = || PyValueError::new_err("I/O operation on closed volume");
-        volume.clone().ok_or_else(closed)
+        open.clone().ok_or_else(closed)
     }
 
     /// Refuses in a forked process, where another thread of the parent may have had the position.
-    fn own(&self, py: Python<'_>) -> PyResult<Arc<Volume>> {
-        let volume = self.volume()?;
+    fn own(&self, py: Python<'_>) -> PyResult<(Arc<Open>, Option<Taken<'_>>)> {
+        let open = self.open()?;
         match self.process == std::process::id() {
-            true => Ok(volume),
+            true => Ok((
+                open,
+                self.turn.as_ref().map(|turn| turn.take(py)).transpose()?,
+            )),
             false => Err(VolumeError::Forked { what: "the volume" }).raised(py),
         }
     }
@@ -135,16 +191,21 @@ impl Handle {
     fn bytes<'py>(
         &self,
         py: Python<'py>,
-        volume: &Volume,
+        open: &Open,
         n: u64,
         offset: u64,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let length = self.size.saturating_sub(offset).min(n) as usize;
         // No other code sees the new object before it is full, so Python may go on meanwhile.
         PyBytes::new_with(py, length, |into| {
-            py.detach(|| volume.read_at(offset, into)).raised(py)?;
-            Ok(())
+            open.work(py, |volume| volume.read_at(offset, into))
+                .map(drop)
         })
+    }
+
+    fn take(&self) -> Option<Arc<Open>> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.take()
     }
 }
 
@@ -157,27 +218,27 @@ impl Handle {
 
     #[getter]
     fn info(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        values::object(py, self.volume()?.info())
+        values::object(py, self.open()?.volume.info())
     }
 
     fn pread<'py>(&self, py: Python<'py>, n: u64, offset: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let volume = self.own(py)?;
-        self.bytes(py, &volume, n, offset)
+        let (open, _turn) = self.own(py)?;
+        self.bytes(py, &open, n, offset)
     }
 
     fn pwrite(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, offset: u64) -> PyResult<()> {
-        let volume = self.own(py)?;
+        let (open, _turn) = self.own(py)?;
         let data = data.as_bytes();
-        py.detach(|| volume.write_at(offset, data)).raised(py)
+        open.work(py, |volume| volume.write_at(offset, data))
     }
 
     fn read<'py>(&self, py: Python<'py>, n: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let volume = self.own(py)?;
+        let (open, _turn) = self.own(py)?;
         let mut position = self
             .position
             .lock_py_attached(py)
             .unwrap_or_else(PoisonError::into_inner);
-        let bytes = self.bytes(py, &volume, n, *position)?;
+        let bytes = self.bytes(py, &open, n, *position)?;
         *position += bytes.as_bytes().len() as u64;
         Ok(bytes)
     }
@@ -185,7 +246,7 @@ impl Handle {
     /// Writes what there is room for. Python's buffered files would try forever if that were
     /// nothing, so that fails.
     fn write(&self, py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResult<usize> {
-        let volume = self.own(py)?;
+        let (open, _turn) = self.own(py)?;
         let data = data.as_bytes();
         let mut position = self
             .position
@@ -200,14 +261,13 @@ impl Handle {
             );
             return Err(exception(py, "Failed", message, remedy, Some(28)));
         }
-        py.detach(|| volume.write_at(offset, &data[..room]))
-            .raised(py)?;
+        open.work(py, |volume| volume.write_at(offset, &data[..room]))?;
         *position += room as u64;
         Ok(room)
     }
 
     fn seek(&self, py: Python<'_>, offset: i64, whence: u8) -> PyResult<u64> {
-        self.own(py)?;
+        let _own = self.own(py)?;
         let mut position = self
             .position
             .lock_py_attached(py)
@@ -225,17 +285,29 @@ impl Handle {
     }
 
     fn flush(&self, py: Python<'_>) -> PyResult<()> {
-        let volume = self.own(py)?;
-        py.detach(|| volume.flush()).raised(py)
+        let (open, _turn) = self.own(py)?;
+        open.work(py, Volume::flush)
     }
 
     /// Closes it. What other threads are reading or writing comes to its end first.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let volume = {
-            let mut volume = self.volume.lock().unwrap_or_else(PoisonError::into_inner);
-            volume.take()
-        };
-        py.detach(|| drop(volume));
+        let open = self.take();
+        py.detach(|| drop(open));
         Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // A search for garbage may begin anywhere, so it must not wait.
+        let Ok(open) = self.open.try_lock() else {
+            return Ok(());
+        };
+        let objects = open.iter().flat_map(|open| &open.objects);
+        objects
+            .into_iter()
+            .try_for_each(|object| object.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        drop(self.take());
     }
 }

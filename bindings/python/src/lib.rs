@@ -1,15 +1,18 @@
 //! `cryptmark._native`: what the Python package `cryptmark` has from the engine.
 //!
 //! The Python sources beside it make files of it. Python's objects are touched only while its lock
-//! is held; keys are derived, and bytes are read and written, without it.
+//! is held; keys are derived, and bytes are encrypted and decrypted, without it.
 
 #![deny(unsafe_code)]
 
 mod errors;
 mod handle;
+mod object;
 mod run;
 mod secret;
 mod signals;
+mod source;
+mod turn;
 mod values;
 
 use pyo3::prelude::*;
@@ -18,9 +21,9 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     use crate::errors::Raised;
+    use crate::source::Source;
     use crate::values;
     use pyo3::prelude::*;
-    use std::path::PathBuf;
     use volume::{Format, info};
 
     #[pymodule_export]
@@ -28,13 +31,22 @@ mod _native {
     #[pymodule_export]
     use crate::run::run;
 
-    /// What the header of the volume at `path` says without any secret.
+    /// What the header of the volume in `source` says without any secret.
     #[pyfunction]
-    #[pyo3(signature = (path, format))]
-    fn header(py: Python<'_>, path: PathBuf, format: Option<&str>) -> PyResult<Py<PyAny>> {
+    #[pyo3(signature = (source, format))]
+    fn header(
+        py: Python<'_>,
+        source: &Bound<'_, PyAny>,
+        format: Option<&str>,
+    ) -> PyResult<Py<PyAny>> {
         let format = format.map(crate::handle::format_named).transpose()?;
-        let said = py.detach(|| info::at(&path, format)).raised(py)?;
-        values::object(py, &said)
+        let source = Source::new(source, false)?;
+        let said = py.detach(|| match &source {
+            Source::Path(path) => info::at(path, format),
+            Source::File(object) => info::on(&**object, format),
+        });
+        source.raised()?;
+        values::object(py, &said.raised(py)?)
     }
 
     /// The names of all formats.

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How often to look for Ctrl-C.
-const EVERY: Duration = Duration::from_millis(50);
+pub const EVERY: Duration = Duration::from_millis(50);
 
 /// Looks for Ctrl-C while a search for a key or a measurement runs.
 pub struct Signals {

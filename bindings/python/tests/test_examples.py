@@ -28,8 +28,9 @@ def needs(*modules):
 class Examples(VolumeCase):
     def test_dissect_lists_a_file_in_an_encrypted_image(self):
         try:
-            from dissect.target import Target
+            from dissect.target import Target, container
             from dissect.target.helpers import keychain
+            from dissect.util.stream import RelativeStream
             import dissect.extfs  # noqa: F401
         except ImportError:
             skip("Python: dissect.target or dissect.extfs is not installed")
@@ -52,12 +53,25 @@ class Examples(VolumeCase):
 
         keychain.register_key(keychain.KeyType.PASSPHRASE, "another", provider="cryptmark")
         keychain.register_key(keychain.KeyType.PASSPHRASE, PASSPHRASE, provider="cryptmark")
-        target = Target.open(image)
-        self.assertIsInstance(target.disks[0], dissect_container.CryptmarkContainer)
-        names = {entry.name for entry in target.filesystems[0].path("/etc").iterdir()}
-        self.assertEqual(names, {"hostname"})
-        text = target.filesystems[0].path("/etc/hostname").read_text()
-        self.assertEqual(text, "from-inside\n")
+
+        def check(target):
+            self.assertIsInstance(target.disks[0], dissect_container.CryptmarkContainer)
+            names = {entry.name for entry in target.filesystems[0].path("/etc").iterdir()}
+            self.assertEqual(names, {"hostname"})
+            text = target.filesystems[0].path("/etc/hostname").read_text()
+            self.assertEqual(text, "from-inside\n")
+
+        check(Target.open(image))
+        # The image is in the middle of another file.
+        larger = self.folder / "larger"
+        larger.write_bytes(bytes(4096) + image.read_bytes() + bytes(4096))
+        with larger.open("rb") as file:
+            stream = RelativeStream(file, 4096, image.stat().st_size)
+            target = Target()
+            target.disks.add(container.open(stream))
+            target.apply()
+            check(target)
+            self.assertNotIsInstance(container.open(file), dissect_container.CryptmarkContainer)
 
     def test_the_notebook_runs(self):
         needs("matplotlib")

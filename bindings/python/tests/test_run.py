@@ -2,15 +2,13 @@
 
 import importlib.util
 import json
-import signal
-import subprocess
 import sys
 import threading
 import time
 import unittest
 
 import cryptmark
-from support import VolumeCase, skip
+from support import VolumeCase, interrupted, skip
 
 SHORT = {"size": 4 << 20, "repetitions": 3, "trial_seconds": 0.005, "seed": 1}
 
@@ -95,13 +93,7 @@ class Runs(VolumeCase):
             "try: cryptmark.run('ciphers', repetitions=1000)\n"
             "except KeyboardInterrupt: sys.exit(7)\n"
         )
-        command = [sys.executable, "-c", script]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            self.addCleanup(child.kill)
-            child.stdout.readline()
-            time.sleep(1)
-            child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(60), 7)
+        self.assertEqual(interrupted(script, after=1)[0], 7)
 
     def test_other_threads_run_during_a_run(self):
         done = threading.Event()

@@ -3,7 +3,6 @@
 import gc
 import multiprocessing
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -11,7 +10,7 @@ import time
 import unittest
 
 import cryptmark
-from support import PASSPHRASE, VolumeCase
+from support import PASSPHRASE, VolumeCase, interrupted
 
 THREADS = 8
 
@@ -220,15 +219,9 @@ class Signals(VolumeCase):
     def test_ctrl_c_ends_a_search_for_a_key(self):
         path, _ = self.plain()
         path.write_bytes(os.urandom(1 << 20))
-        command = [sys.executable, "-c", self.SEARCH, str(path)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
-            self.addCleanup(child.kill)
-            child.stdout.readline()
-            time.sleep(0.5)
-            sent = time.monotonic()
-            child.send_signal(signal.SIGINT)
-            self.assertEqual(child.wait(60), 7)
-            self.assertLess(time.monotonic() - sent, 20)
+        status, seconds = interrupted(self.SEARCH, path, after=0.5)
+        self.assertEqual(status, 7)
+        self.assertLess(seconds, 20)
 
     def test_other_threads_run_during_a_search(self):
         path, _ = self.plain()

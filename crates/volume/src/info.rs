@@ -19,12 +19,20 @@ pub fn at(path: &Path, format: Option<Format>) -> Result<Value, VolumeError> {
         direct: false,
         ..FileOptions::default()
     };
-    let device = FileDevice::open(path, &options)?;
+    on(&FileDevice::open(path, &options)?, format)
+}
+
+/// What the header of the volume on `device` says without any secret, as [`header`] has it. `None`
+/// finds the format by its signature.
+///
+/// # Errors
+/// Those of [`at`].
+pub fn on(device: &dyn BlockDevice, format: Option<Format>) -> Result<Value, VolumeError> {
     let format = match format {
         Some(format) => format,
-        None => volume::detect(&device)?,
+        None => volume::detect(device)?,
     };
-    header(format, &device)
+    header(format, device)
 }
 
 /// What the header of a volume of `format` on `device` says without any secret: an object with

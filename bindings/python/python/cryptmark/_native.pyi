@@ -1,5 +1,7 @@
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union, final
 
+from ._source import File
+
 @final
 class Handle:
     @property
@@ -15,11 +17,11 @@ class Handle:
     def close(self) -> None: ...
 
 def open(
-    path: str,
+    source: Union[str, File],
     secret: Union[None, str, Tuple[str, bytearray]],
     write: bool,
     format: Optional[str],
-    header: Optional[str],
+    header: Union[None, str, File],
     *,
     cipher: Optional[str],
     key_size: Optional[int],
@@ -38,7 +40,7 @@ def open(
     key_derivation: Optional[str],
     experimental: bool,
 ) -> Handle: ...
-def header(path: str, format: Optional[str]) -> Dict[str, Any]: ...
+def header(source: Union[str, File], format: Optional[str]) -> Dict[str, Any]: ...
 def formats() -> List[str]: ...
 def run(
     plan: str,

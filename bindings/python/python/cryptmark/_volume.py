@@ -6,10 +6,9 @@ import io
 import os
 from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
 
-from . import _native
+from . import _native, _source
 from ._errors import Failed
-
-Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+from ._source import File, Path
 
 #: What is copied at a time between a caller's buffer and the engine. It stays in the CPU's cache.
 _PIECE = 256 << 10
@@ -24,17 +23,19 @@ class Volume(io.RawIOBase):
     any number of threads. What is written is on the storage after `flush`.
 
     The volume belongs to the process that opened it. A forked one cannot use it.
+
+    A volume in a file object serves one thread at a time, and the others wait.
     """
 
     _handle: Optional[_native.Handle] = None
 
-    def __init__(self, handle: _native.Handle, name: str, writable: bool) -> None:
+    def __init__(self, handle: _native.Handle, name: Any, writable: bool) -> None:
         if not isinstance(handle, _native.Handle):
             raise TypeError("use cryptmark.open() to open a volume")
         self._handle = handle
         self._process = os.getpid()
         self._writable = writable
-        #: The path, as it was given.
+        #: The path, as it was given, or the name of the file object.
         self.name = name
         #: The mode, as files name it.
         self.mode = "rb+" if writable else "rb"
@@ -168,14 +169,14 @@ Volume.__module__ = "cryptmark"
 
 
 def open(
-    path: Path,
+    file: Union[Path, File],
     passphrase: Any = None,
     *,
     key_file: Any = None,
     volume_key: Any = None,
     format: Optional[str] = None,
     mode: str = "rb",
-    header: Optional[Path] = None,
+    header: Union[None, Path, File] = None,
     cipher: Optional[str] = None,
     key_size: Optional[int] = None,
     hash: Optional[str] = None,
@@ -193,7 +194,12 @@ def open(
     key_derivation: Optional[str] = None,
     experimental: bool = False,
 ) -> Volume:
-    """Opens the encrypted volume in the file or on the block device at `path`.
+    """Opens the encrypted volume in `file`.
+
+    `file` is the path of a file or of a block device, or a binary file object with `seek`, `tell`
+    and `read` or `readinto`. A mode of "r+b" also needs its `write` and `flush`. The object stays
+    yours. It is not locked and not closed, and its position changes. Do not use it while the volume
+    is open.
 
     Give one secret at most:
 
@@ -202,25 +208,25 @@ def open(
     * `volume_key`: the bytes of the key that encrypts the data.
 
     `format` is one of `formats()`; None finds it by its signature. `mode` is "rb" or "r+b".
-    `header` is the path of a header that is not in the volume itself. `keyfiles` are paths of key
-    files of TrueCrypt and VeraCrypt, which are used with the passphrase.
+    `header` is a header that is not in the volume itself, as a path or a file object. `keyfiles`
+    are paths of key files of TrueCrypt and VeraCrypt, which are used with the passphrase.
 
     The other arguments are those that volumes without a header need. `offset` and `size` are bytes,
     `key_size` is in bits, and `skip` counts 512-byte units.
 
-    Raises `Error` with the cause and its `remedy`.
+    Raises `Error` with a `remedy`. An exception of a file object is its `__cause__`.
     """
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise ValueError(f"mode must be 'rb' or 'r+b', not {mode!r}")
-    name = os.fsdecode(path)
+    write = writes(mode)
+    source = _source.of(file, write=write)
+    name = source if isinstance(source, str) else getattr(source, "name", None)
     given, copy = _secret(passphrase, key_file, volume_key)
     try:
         handle = _native.open(
-            name,
+            source,
             given,
-            _MODES[mode],
+            write,
             format,
-            None if header is None else os.fsdecode(header),
+            None if header is None else _source.of(header),
             cipher=cipher,
             key_size=key_size,
             hash=hash,
@@ -240,12 +246,22 @@ def open(
         )
     finally:
         copy[:] = bytes(len(copy))
-    return Volume(handle, name, _MODES[mode])
+    return Volume(handle, name, write)
 
 
-def info(path: Path, format: Optional[str] = None) -> Dict[str, Any]:
-    """What the header of the volume at `path` says without any secret."""
-    return _native.header(os.fsdecode(path), format)
+def writes(mode: str) -> bool:
+    """Whether a volume of that mode is written. ValueError if there is no such mode."""
+    if not isinstance(mode, str) or mode not in _MODES:
+        raise ValueError(f"mode must be 'rb' or 'r+b', not {mode!r}")
+    return _MODES[mode]
+
+
+def info(file: Union[Path, File], format: Optional[str] = None) -> Dict[str, Any]:
+    """What the header of the volume in `file` says without any secret.
+
+    `file` is a path or a file object, as for `open`.
+    """
+    return _native.header(_source.of(file), format)
 
 
 def _secret(
