@@ -208,7 +208,8 @@ fn wrong_calls_get_codes_and_valgrind_finds_nothing() {
             .args(["--errors-for-leak-kinds=definite,indirect,possible"])
             .arg(&program)
             .arg(&disk)
-            .arg(&socket),
+            .arg(&socket)
+            .arg("valgrind"),
         PASSPHRASE,
     );
     let complained = text(&checked.stderr);

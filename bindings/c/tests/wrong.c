@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     uint64_t size;
     int status;
 
-    TRUE(argc == 3 && fgets(passphrase, sizeof passphrase, stdin));
+    TRUE(argc >= 3 && fgets(passphrase, sizeof passphrase, stdin));
     passphrase[strcspn(passphrase, "\n")] = '\0';
     TRUE(strlen(cryptmark_version()) >= 5);
 
@@ -170,11 +170,14 @@ int main(int argc, char **argv)
     /* Served, and closed by that. */
     EXPECT(CRYPTMARK_OK, cryptmark_serve(shared, argv[2], &server, &error));
     TRUE(access(argv[2], R_OK | W_OK) == 0);
-    fflush(stdout);
-    if (fork() == 0)
-        _exit(cryptmark_serve_end(server, NULL));
-    TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CRYPTMARK_FAILED);
-    TRUE(access(argv[2], R_OK | W_OK) == 0);
+    /* A forked process cannot free what the server's thread has, which is a leak to valgrind. */
+    if (argc == 3) {
+        fflush(stdout);
+        if (fork() == 0)
+            _exit(cryptmark_serve_end(server, NULL));
+        TRUE(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == CRYPTMARK_FAILED);
+        TRUE(access(argv[2], R_OK | W_OK) == 0);
+    }
     EXPECT(CRYPTMARK_OK, cryptmark_serve_end(server, &error));
     TRUE(access(argv[2], F_OK) != 0);
     EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], options, &volume, &error));

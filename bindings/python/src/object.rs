@@ -1,5 +1,6 @@
 //! [`Object`]: a file object of Python as a block device.
 
+use crate::errors::exception;
 use block::{
     BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, OperationKind, Queue, QueueOptions,
 };
@@ -21,8 +22,45 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
+/// The file objects of open volumes, by their addresses.
+static USED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// The right to move a file object, until it is dropped. Two volumes would move each other's
+/// position.
+pub struct Use(usize);
+
+impl Use {
+    pub fn of(file: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let address = file.as_ptr().addr();
+        let is_free = {
+            // No code of Python runs while it is locked.
+            let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_free = !used.contains(&address);
+            if is_free {
+                used.push(address);
+            }
+            is_free
+        };
+        if is_free {
+            return Ok(Self(address));
+        }
+        let message = "an open volume uses the file object";
+        let remedy = "Close that volume first, or give each volume a file object of its own.";
+        Err(exception(file.py(), "Protected", message, remedy, None))
+    }
+}
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
+        used.retain(|address| *address != self.0);
+    }
+}
+
 /// A file object, which stays the caller's: it is never closed.
 pub struct Object {
+    // Before the object, which keeps its address as long as it is there.
+    _used: Use,
     file: Py<PyAny>,
     geometry: Geometry,
     /// Without it the object has `readinto` alone.
@@ -37,7 +75,7 @@ pub struct Object {
 
 impl Object {
     /// Finds the size of `file`, which does not change afterwards.
-    pub fn new(file: &Bound<'_, PyAny>, write: bool) -> PyResult<Self> {
+    pub fn new(file: &Bound<'_, PyAny>, used: Use, write: bool) -> PyResult<Self> {
         let _deeper = Deeper::new()?;
         let end = file.call_method1(intern!(file.py(), "seek"), (0, 2))?;
         let size: i64 = file.call_method0(intern!(file.py(), "tell"))?.extract()?;
@@ -49,6 +87,7 @@ impl Object {
             ));
         }
         Ok(Self {
+            _used: used,
             file: file.clone().unbind(),
             geometry: Geometry {
                 size: size & !511,

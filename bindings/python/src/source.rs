@@ -1,7 +1,7 @@
 //! [`Source`]: what a volume or a header is read from.
 
 use crate::errors::caused;
-use crate::object::{Object, is_of_object};
+use crate::object::{Object, Use, is_of_object};
 use block::{BlockDevice, BlockError, FileDevice, FileOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -21,7 +21,7 @@ impl Source {
             return Ok(Self::Path(given.extract()?));
         }
         let py = given.py();
-        match Object::new(given, write) {
+        match Object::new(given, Use::of(given)?, write) {
             Ok(object) => Ok(Self::File(Arc::new(object))),
             Err(error) if is_of_object(py, &error) => {
                 let message = format!("the size of the file object cannot be found: {error}");

@@ -51,6 +51,26 @@ class Equal(VolumeCase):
                 if hasattr(file, "close"):
                     file.close()
 
+    def test_an_object_has_one_volume_at_a_time(self):
+        content = self.luks(2).read_bytes()
+        file = io.BytesIO(content)
+        for mode in ("rb", "r+b"):
+            with cryptmark.open(file, PASSPHRASE, mode=mode):
+                # Both would move its position.
+                for other in ("rb", "r+b"):
+                    with self.assertRaises(cryptmark.Protected) as refused:
+                        cryptmark.open(file, PASSPHRASE, mode=other)
+                    self.assertIn("Close", refused.exception.remedy)
+                with self.assertRaises(cryptmark.Protected):
+                    cryptmark.info(file)
+                with cryptmark.open(io.BytesIO(content), PASSPHRASE) as another:
+                    self.assertEqual(len(another.read(512)), 512)
+            # Free again, also after an opening that failed.
+            with self.assertRaises(cryptmark.WrongSecret):
+                cryptmark.open(file, "wrong")
+            self.assertEqual(cryptmark.info(file)["format"], "luks2")
+        self.assertEqual(file.getvalue(), content)
+
     def test_writes_go_through(self):
         path, _ = self.plain(SIZE)
         for buffering in (0, -1):

@@ -45,14 +45,28 @@ class Reentrant(VolumeCase):
         self.assertRaises(ValueError, volume.close)
         self.assertTrue(volume.closed)
 
-    def test_an_object_that_opens_itself_comes_to_an_end(self):
-        file = Strange()
-        file.read = lambda size: cryptmark.open(file, PASSPHRASE).read(size)
-        self.assertRaises(RecursionError, cryptmark.open, file, PASSPHRASE)
-        file.tell = lambda: cryptmark.open(file, PASSPHRASE).size
-        self.assertRaises(RecursionError, cryptmark.open, file, PASSPHRASE)
+    def test_objects_that_open_others_come_to_an_end(self):
+        def reads():
+            file = Strange()
+            file.read = lambda size: cryptmark.open(reads(), PASSPHRASE).read(size)
+            return file
+
+        def tells():
+            file = Strange()
+            file.tell = lambda: cryptmark.open(tells(), PASSPHRASE).size
+            return file
+
+        self.assertRaises(RecursionError, cryptmark.open, reads(), PASSPHRASE)
+        self.assertRaises(RecursionError, cryptmark.open, tells(), PASSPHRASE)
         # What other objects do is not disturbed.
         cryptmark.open(Strange(), **PLAIN).read()
+
+    def test_an_object_cannot_open_itself(self):
+        file = Strange()
+        file.read = lambda size: cryptmark.open(file, PASSPHRASE).read(size)
+        with self.assertRaises(cryptmark.Failed) as raised:
+            cryptmark.open(file, PASSPHRASE)
+        self.assertIsInstance(raised.exception.__cause__, cryptmark.Protected)
 
     def test_volumes_that_read_each_other_come_to_an_end(self):
         one, two = Strange(), Strange()
@@ -169,7 +183,9 @@ if sys.argv[1] == "wait":
 print("reading", flush=True)
 try:
     if sys.argv[1] == "open":
-        cryptmark.open(file, "pw")
+        another = Slow(bytes(1 << 20))
+        another.slow, another.hung = True, threading.current_thread()
+        cryptmark.open(another, "pw")
     elif sys.argv[1] == "write":
         volume.pwrite(b"1", 3)
     else:
@@ -245,7 +261,8 @@ class Random(VolumeCase):
                 return self.anything(lambda: None)
 
         size = 300_032
-        file = Mad(bytes(size))
+        file, another = Mad(bytes(size)), Mad(bytes(size))
+        another.mad = True
         volume = cryptmark.open(file, mode="r+b", **PLAIN)
         model = bytearray(volume.read())
         refused = 0
@@ -269,7 +286,8 @@ class Random(VolumeCase):
                     elif kind == 3:
                         volume.flush()
                     else:
-                        cryptmark.open(file, **PLAIN).read(9)
+                        with cryptmark.open(another, **PLAIN) as other:
+                            other.read(9)
                 except cryptmark.Failed as error:
                     self.assertTrue(error.__cause__ or "now shorter" in str(error))
                     refused += 1

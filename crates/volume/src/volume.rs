@@ -95,6 +95,7 @@ impl Volume {
         secret: Option<&Secret>,
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
+        check_secret(secret)?;
         let side = side_header(path, None);
         let is_beside = options.header.is_none() && side.exists();
         if is_beside && options.access == Access::Write {
@@ -129,9 +130,7 @@ impl Volume {
         secret: Option<&Secret>,
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
-        if secret.is_some_and(|secret| !secret.is_here()) {
-            return Err(VolumeError::Forked { what: "the secret" });
-        }
+        check_secret(secret)?;
         let is_apart = header.is_some();
         let header = header.unwrap_or_else(|| Arc::clone(&data));
         let format = match options.format {
@@ -358,6 +357,14 @@ fn io_error(error: VolumeError) -> io::Error {
         _ => io::ErrorKind::Other,
     };
     io::Error::new(kind, error)
+}
+
+/// Refuses a secret whose bytes this process does not have.
+fn check_secret(secret: Option<&Secret>) -> Result<(), VolumeError> {
+    match secret.is_none_or(Secret::is_here) {
+        true => Ok(()),
+        false => Err(VolumeError::Forked { what: "the secret" }),
+    }
 }
 
 /// The format by its signature.
