@@ -97,7 +97,15 @@ pub fn open(
         (Source::Path(path), None | Some(Source::Path(_))) => Volume::open(path, secret, &options),
         _ => {
             let data = source.device(write)?;
-            let header = header.as_ref().map(|header| header.device(write));
+            let beside = match (&header, source.object()) {
+                (None, Some(object)) => object.side_header().map(Source::Path),
+                _ => None,
+            };
+            if beside.is_some() && write {
+                return Err(VolumeError::RecoveryNeeded);
+            }
+            let header = header.as_ref().or(beside.as_ref());
+            let header = header.map(|header| header.device(write));
             Volume::on(data, header.transpose()?, secret, &options)
         }
     });

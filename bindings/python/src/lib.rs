@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+mod below;
 mod errors;
 mod handle;
 mod object;

@@ -1,5 +1,6 @@
 //! [`Object`]: a file object of Python as a block device.
 
+use crate::below;
 use crate::errors::exception;
 use block::{
     BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, OperationKind, Queue, QueueOptions,
@@ -10,8 +11,11 @@ use pyo3::sync::MutexExt;
 use pyo3::types::{PyByteArray, PyBytes};
 use pyo3::{PyTraverseError, PyVisit, intern};
 use std::cell::Cell;
+use std::fs::File;
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
+use volume::side_header;
 
 /// How many file objects may read each other. Each takes some of the thread's stack, of which
 /// Python's own limit knows nothing.
@@ -25,12 +29,27 @@ thread_local! {
 /// The file objects of open volumes, by their addresses.
 static USED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// The right to move a file object, until it is dropped. Two volumes would move each other's
+/// The right to use a file object, until it is dropped. Two volumes would move each other's
 /// position.
-pub struct Use(usize);
+pub struct Use {
+    address: usize,
+    /// The system's file below the object.
+    path: Option<PathBuf>,
+    /// The same while it is written, which keeps out all other programs.
+    _held: Option<File>,
+}
 
 impl Use {
-    pub fn of(file: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub fn of(file: &Bound<'_, PyAny>, write: bool) -> PyResult<Self> {
+        let mut used = Self::alone(file)?;
+        used.path = below::path(file)?;
+        if let (true, Some(path)) = (write, &used.path) {
+            used._held = below::hold(file.py(), path)?;
+        }
+        Ok(used)
+    }
+
+    fn alone(file: &Bound<'_, PyAny>) -> PyResult<Self> {
         let address = file.as_ptr().addr();
         let is_free = {
             // No code of Python runs while it is locked.
@@ -42,7 +61,11 @@ impl Use {
             is_free
         };
         if is_free {
-            return Ok(Self(address));
+            return Ok(Self {
+                address,
+                path: None,
+                _held: None,
+            });
         }
         let message = "an open volume uses the file object";
         let remedy = "Close that volume first, or give each volume a file object of its own.";
@@ -53,14 +76,14 @@ impl Use {
 impl Drop for Use {
     fn drop(&mut self) {
         let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|address| *address != self.0);
+        used.retain(|address| *address != self.address);
     }
 }
 
 /// A file object, which stays the caller's: it is never closed.
 pub struct Object {
     // Before the object, which keeps its address as long as it is there.
-    _used: Use,
+    used: Use,
     file: Py<PyAny>,
     geometry: Geometry,
     /// Without it the object has `readinto` alone.
@@ -87,7 +110,7 @@ impl Object {
             ));
         }
         Ok(Self {
-            _used: used,
+            used,
             file: file.clone().unbind(),
             geometry: Geometry {
                 size: size & !511,
@@ -101,6 +124,12 @@ impl Object {
             position: Mutex::new(()),
             ending: Mutex::new(None),
         })
+    }
+
+    /// The header that a reencryption has put beside the system's file, if there is one.
+    pub fn side_header(&self) -> Option<PathBuf> {
+        let path = self.used.path.as_ref()?;
+        Some(side_header(path, None)).filter(|path| path.exists())
     }
 
     /// The exception that ended the work, if one has.

@@ -21,7 +21,7 @@ impl Source {
             return Ok(Self::Path(given.extract()?));
         }
         let py = given.py();
-        match Object::new(given, Use::of(given)?, write) {
+        match Object::new(given, Use::of(given, write)?, write) {
             Ok(object) => Ok(Self::File(Arc::new(object))),
             Err(error) if is_of_object(py, &error) => {
                 let message = format!("the size of the file object cannot be found: {error}");

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import shutil
 import tempfile
 import unittest
 
@@ -70,6 +71,42 @@ class Equal(VolumeCase):
                 cryptmark.open(file, "wrong")
             self.assertEqual(cryptmark.info(file)["format"], "luks2")
         self.assertEqual(file.getvalue(), content)
+
+    def test_a_file_of_the_system_is_held_as_by_its_path(self):
+        path = self.luks(2)
+        files = contextlib.ExitStack()
+        self.addCleanup(files.close)
+
+        def by_object():
+            return files.enter_context(path.open("r+b"))
+
+        both = {"by path": lambda: path, "by object": by_object}
+        for first, one in both.items():
+            for second, other in both.items():
+                with self.subTest(first=first, second=second):
+                    with cryptmark.open(one(), PASSPHRASE, mode="r+b"):
+                        with self.assertRaises(cryptmark.Protected):
+                            cryptmark.open(other(), PASSPHRASE, mode="r+b")
+                        # Readers are let in, as they are by a path.
+                        with cryptmark.open(other(), PASSPHRASE) as volume:
+                            volume.read(512)
+                    with cryptmark.open(other(), PASSPHRASE, mode="r+b"):
+                        pass
+
+    def test_a_header_beside_a_file_of_the_system_is_found(self):
+        path = self.luks(2)
+        with cryptmark.open(path, PASSPHRASE) as volume:
+            expected = volume.read()
+        # As of a volume that is being encrypted or decrypted in place.
+        shutil.copy(path, f"{path}.cryptmark-header")
+        with path.open("r+b") as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+            with cryptmark.open(file, PASSPHRASE) as volume:
+                self.assertEqual(volume.read(), expected)
+            with self.assertRaises(cryptmark.Protected) as refused:
+                cryptmark.open(file, PASSPHRASE, mode="r+b")
+            self.assertIn("reencrypt", str(refused.exception))
 
     def test_writes_go_through(self):
         path, _ = self.plain(SIZE)
