@@ -5,7 +5,7 @@ use block::{BlockDevice, RamDevice};
 use cipher::{Algorithm, IvSector, Key, SectorSize};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use volume::luks2::{self, KeyslotOptions};
+use volume::luks2;
 use volume::tcrypt::{self, Family, Prf, Sealing};
 use volume::{Access, Hash, Kdf, Limits, Opening, SealedDevice, SealedMapping, Secret};
 
@@ -52,15 +52,10 @@ impl Volume {
             iterations: 1000,
         };
         let creation = luks2::Creation {
-            cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
             key_bytes: VOLUME_KEY.len(),
             sector_size,
-            keyslot: KeyslotOptions::new(kdf),
             data_offset: Some(DATA_OFFSET),
-            detached: false,
-            label: String::new(),
-            subsystem: String::new(),
-            uuid: None,
+            ..luks2::Creation::new(kdf)
         };
         let (key, passphrase) = (Key::from_slice(&VOLUME_KEY), Key::from_slice(PASSPHRASE));
         luks2::Header::create(&device, &creation, &key, &passphrase).unwrap();

@@ -4,13 +4,13 @@
 #![cfg(target_os = "linux")]
 
 use block::{FileDevice, FileOptions};
-use cipher::{Key, SectorSize};
+use cipher::Key;
 use std::env;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use volume::luks2::{Creation, DataCipher, Header, KeyslotOptions};
+use volume::luks2::{Creation, Header};
 use volume::{Access, Hash, Kdf, OpenOptions, Secret, Volume};
 
 const PASSPHRASE: &[u8] = b"correct horse";
@@ -100,17 +100,7 @@ fn volume_in(folder: &Path) -> (PathBuf, Vec<u8>) {
         hash: Hash::Sha256,
         iterations: 1000,
     };
-    let creation = Creation {
-        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
-        key_bytes: 64,
-        sector_size: SectorSize::default(),
-        keyslot: KeyslotOptions::new(kdf),
-        data_offset: None,
-        detached: false,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
-    };
+    let creation = Creation::new(kdf);
     let device = FileDevice::open(&path, &options).unwrap();
     let (key, passphrase) = (Key::random(64).unwrap(), Key::from_slice(PASSPHRASE));
     Header::create(&device, &creation, &key, &passphrase).unwrap();

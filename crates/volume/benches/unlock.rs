@@ -13,7 +13,6 @@
 
 use block::RamDevice;
 use cipher::{Algorithm, Key, SectorSize};
-use cryptmark_volume::luks2::KeyslotOptions;
 use cryptmark_volume::tcrypt::{Creation, Family, Opening, Place, Prf, Sealing};
 use cryptmark_volume::{Argon2Variant, Hash, Kdf, Limits, Secret, luks1, luks2};
 use std::hint::black_box;
@@ -76,15 +75,8 @@ fn luks2_argon2(pairs: usize) {
         lanes: 4,
     };
     let creation = luks2::Creation {
-        cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().expect("known")),
-        key_bytes: 64,
         sector_size: SectorSize::B4096,
-        keyslot: KeyslotOptions::new(kdf),
-        data_offset: None,
-        detached: false,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
+        ..luks2::Creation::new(kdf)
     };
     let device = RamDevice::new(SIZE);
     let key = Key::random(64).expect("random bytes");

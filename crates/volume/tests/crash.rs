@@ -64,14 +64,8 @@ fn volume(format: Format) -> (RamDevice, Key) {
         _ => {
             let creation = luks2::Creation {
                 cipher: luks2::DataCipher::Plain(spec),
-                key_bytes: 64,
-                sector_size: Default::default(),
-                keyslot: KeyslotOptions::new(KDF),
                 data_offset: Some(4 << 20),
-                detached: false,
-                label: String::new(),
-                subsystem: String::new(),
-                uuid: None,
+                ..luks2::Creation::new(KDF)
             };
             luks2::Header::create(&device, &creation, &volume_key, &key(OLD)).unwrap();
         }
@@ -252,15 +246,8 @@ fn creating_over_another_volume() {
             let rule = Rule::on(OperationKind::Write, Trigger::From(nth), Effect::Fail(5));
             let faulty = Fault::new(&disk, [rule]);
             let creation = luks2::Creation {
-                cipher: luks2::DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
-                key_bytes: 64,
-                sector_size: Default::default(),
-                keyslot: KeyslotOptions::new(KDF),
                 data_offset: Some(4 << 20),
-                detached: false,
-                label: String::new(),
-                subsystem: String::new(),
-                uuid: None,
+                ..luks2::Creation::new(KDF)
             };
             let new_key = Key::random(64).unwrap();
             let done = luks2::Header::create(&faulty, &creation, &new_key, &key(NEW)).is_ok();

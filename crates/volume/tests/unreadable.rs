@@ -3,10 +3,8 @@
 
 use block::layer::{Effect, Fault, Rule, Trigger};
 use block::{BlockDevice, ByteRange, OperationKind, RamDevice};
-use cipher::{Key, SectorSize};
-use cryptmark_volume::luks2::{
-    Certainty, Creation, DataCipher, Header, KeyslotOptions, Place, Recovered,
-};
+use cipher::Key;
+use cryptmark_volume::luks2::{Certainty, Creation, Header, KeyslotOptions, Place, Recovered};
 use cryptmark_volume::tcrypt::{self, Family, Opening, Prf, Sealing};
 use cryptmark_volume::{Format, Hash, Kdf, Limits, LuksHeader, Secret, VolumeError, luks1};
 use std::ops::ControlFlow;
@@ -44,17 +42,7 @@ fn without(device: &RamDevice, from: u64, length: u64) -> Fault<&RamDevice> {
 fn luks2() -> RamDevice {
     let device = RamDevice::new(SIZE);
     let key = Key::random(64).unwrap();
-    let creation = Creation {
-        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
-        key_bytes: 64,
-        sector_size: SectorSize::default(),
-        keyslot: KeyslotOptions::new(KDF),
-        data_offset: None,
-        detached: false,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
-    };
+    let creation = Creation::new(KDF);
     let mut header = Header::create(&device, &creation, &key, &passphrase("one")).unwrap();
     let options = KeyslotOptions::new(KDF);
     header

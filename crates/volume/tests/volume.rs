@@ -2,7 +2,7 @@
 
 use block::{BlockDevice, FileDevice, FileOptions, RamDevice};
 use cipher::{Key, SectorSize};
-use cryptmark_volume::luks2::{Creation, DataCipher, Header, KeyslotOptions};
+use cryptmark_volume::luks2::{Creation, Header};
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, OpenOptions, Parameters, Secret, Volume, VolumeError, side_header,
 };
@@ -26,15 +26,8 @@ fn creation(sector: u32) -> Creation {
         iterations: 1000,
     };
     Creation {
-        cipher: DataCipher::Plain("aes-xts-plain64".parse().unwrap()),
-        key_bytes: 64,
         sector_size: SectorSize::from_bytes(sector).unwrap(),
-        keyslot: KeyslotOptions::new(kdf),
-        data_offset: None,
-        detached: false,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
+        ..Creation::new(kdf)
     }
 }
 

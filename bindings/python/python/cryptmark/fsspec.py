@@ -95,28 +95,24 @@ class CryptmarkFileSystem(AbstractFileSystem):
         return [found if detail else found["name"]]
 
 
-class _Reader(io.BufferedReader):
+class _Closing:
     """Closes what is below the volume, too."""
 
     def __init__(self, volume: Volume, opened: contextlib.ExitStack) -> None:
-        super().__init__(volume)
+        super().__init__(volume)  # type: ignore[call-arg]
         self._opened = opened
 
     def close(self) -> None:
         with self._opened:
-            super().close()
+            super().close()  # type: ignore[misc]
 
 
-class _Random(io.BufferedRandom):
-    """Closes what is below the volume, too."""
+class _Reader(_Closing, io.BufferedReader):
+    pass
 
-    def __init__(self, volume: Volume, opened: contextlib.ExitStack) -> None:
-        super().__init__(volume)
-        self._opened = opened
 
-    def close(self) -> None:
-        with self._opened:
-            super().close()
+class _Random(_Closing, io.BufferedRandom):
+    pass
 
 
 def _without_secrets(options: Dict[str, Any]) -> Dict[str, Any]:
