@@ -80,6 +80,11 @@ impl Failure {
         &self.remedy
     }
 
+    /// The same failure in other words.
+    pub fn with_what(self, what: String) -> Self {
+        Self { what, ..self }
+    }
+
     /// The same failure with another remedy.
     pub fn with_remedy(self, remedy: String) -> Self {
         Self { remedy, ..self }

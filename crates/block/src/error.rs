@@ -53,6 +53,12 @@ pub enum BlockError {
         /// Bytes asked for.
         length: u64,
     },
+    /// Another program has changed what this one knows of the device.
+    #[error("the {operation} was refused: another program has changed the header of the volume")]
+    Changed {
+        /// The operation asked for.
+        operation: OperationKind,
+    },
     /// The file system is too full.
     #[error("{needed} bytes are needed, but only {available} are free")]
     NoSpace {
@@ -235,7 +241,7 @@ impl BlockError {
             Self::Interrupted => errno::EINTR,
             Self::Tampered { .. } => errno::EILSEQ,
             Self::Injected { errno } => *errno,
-            Self::CutOff { .. } | Self::Removed => errno::EIO,
+            Self::CutOff { .. } | Self::Removed | Self::Changed { .. } => errno::EIO,
             Self::Lost { source } => source.errno(),
             Self::Open { source, .. }
             | Self::Create { source, .. }
@@ -269,6 +275,7 @@ impl BlockError {
                 "Nothing was written there. The place belongs to the hidden volume or to the \
                  volume's metadata."
             }
+            Self::Changed { .. } => "Nothing more is written. Close the volume, and open it again.",
             Self::NoSpace { .. } => {
                 "Free some space, choose a smaller size, or choose another file system."
             }

@@ -18,7 +18,7 @@ pub use usage::mounts;
 pub(crate) use usage::standing_on;
 
 use crate::hold::{User, Users};
-use crate::{BlockDevice, BlockError, PathKind};
+use crate::{BlockDevice, BlockError, ByteRange, PathKind};
 use std::fs::{File, Metadata};
 use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -174,6 +174,34 @@ pub fn readable(device: &dyn BlockDevice) -> Result<Option<u64>, BlockError> {
     content::readable(device.geometry().size, |offset, into| {
         device.read_at(offset, into)
     })
+}
+
+/// The kind of a sector's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bytes {
+    /// All zeros, or all ones.
+    Blank,
+    /// Like noise: encrypted, compressed, or media.
+    Noise,
+    /// Anything else.
+    Readable,
+}
+
+impl Bytes {
+    /// The kind of `sector`, which has 512 bytes.
+    pub fn of(sector: &[u8]) -> Self {
+        content::kind(sector)
+    }
+}
+
+/// The places to look at in `size` bytes of which nothing is known: ranges of whole sectors, few
+/// enough to take seconds.
+pub fn samples(size: u64) -> Vec<ByteRange> {
+    let places = content::places(size).into_iter();
+    places
+        .map(|(offset, length)| ByteRange::new(offset, length & !511))
+        .filter(|range| range.length > 0)
+        .collect()
 }
 
 /// Finds out who uses a block device or an existing file and what it holds,

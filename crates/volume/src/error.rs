@@ -5,6 +5,7 @@ mod remedy;
 use crate::bitlk::RecoveryDamage;
 use crate::cryptoloop::UnknownDerivation;
 use crate::damage::printable;
+use crate::judge::Finding;
 use crate::plain::UnknownHash;
 use crate::tcrypt::Family;
 use crate::{Damage, Format, Given, Hash, Secret};
@@ -673,11 +674,9 @@ pub enum VolumeError {
         format: Format,
     },
 
-    /// The header of the volume's own contradicts the one that it is opened with.
-    #[error(
-        "the volume begins with a header of its own, by which its data are encrypted differently"
-    )]
-    OtherHeader,
+    /// Something would be lost.
+    #[error("the device or file {0}")]
+    Judged(Box<Finding>),
 
     /// This process was forked from the one that opened the volume, or that was given the secret.
     #[error("{what} belongs to another process, from which this one was forked")]
@@ -759,7 +758,7 @@ impl VolumeError {
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::OtherKeyslots { .. }
-            | Self::OtherHeader
+            | Self::Judged(_)
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::Converting { .. }

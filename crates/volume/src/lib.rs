@@ -69,6 +69,7 @@ pub mod fvault2;
 mod hash;
 pub mod info;
 mod integrity;
+pub mod judge;
 mod kdf;
 mod keyslot;
 #[doc(hidden)]
@@ -89,6 +90,7 @@ pub mod plain;
 pub mod recall;
 mod rest;
 mod secret;
+mod steady;
 #[doc(hidden)]
 pub mod tcrypt;
 mod unaligned;
@@ -124,7 +126,7 @@ pub use luks_header::{Loss, LuksHeader, Own};
 #[doc(hidden)]
 pub use mapping::has_equal_halves;
 #[doc(hidden)]
-pub use opening::{Opened, Opening, Row, Storage};
+pub use opening::{Opened, Opening, Row, Storage, Terms};
 #[doc(hidden)]
 pub use parameters::EARLIER_PLAIN;
 #[doc(hidden)]

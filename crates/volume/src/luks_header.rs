@@ -178,6 +178,12 @@ impl LuksHeader {
         losses
     }
 
+    /// All that it says of the data: keys, places and ciphers.
+    pub(crate) fn of_data(&self) -> String {
+        let reencrypting = self.is_reencrypting();
+        json!([self.digests(), self.segments(), reencrypting]).to_string()
+    }
+
     /// Whether the data are being encrypted anew, by this program or another.
     pub fn is_reencrypting(&self) -> bool {
         let Self::Luks2(header) = self else {

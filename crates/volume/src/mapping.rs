@@ -1,6 +1,8 @@
 //! [`Mapping`]: plain data that describes an opened volume.
 
-use crate::VolumeError;
+use crate::judge::{self, State, Use};
+use crate::{CryptDevice, VolumeError};
+use block::layer::Slice;
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, Backend, CipherSpec, IvSector, Key, Mode, SectorLayout, Sharing};
 
@@ -24,6 +26,31 @@ pub struct Mapping {
     pub sharing: Option<Sharing>,
     /// Whether discards reach the backing device (cryptsetup's `--allow-discards`).
     pub allow_discards: bool,
+}
+
+impl Mapping {
+    /// A second view of the same data.
+    pub(crate) fn duplicate(&self) -> Self {
+        Self {
+            key: Key::from_slice(self.key.as_bytes()),
+            ..*self
+        }
+    }
+
+    /// Refuses to write to `data` if nothing there shows that they are encrypted like this.
+    ///
+    /// # Errors
+    /// Those of [`judge::check_together`].
+    pub(crate) fn check_together(
+        &self,
+        use_: Use,
+        data: &dyn BlockDevice,
+        accepted: &[State],
+    ) -> Result<(), VolumeError> {
+        let stored = Slice::new(data, self.data)?;
+        let plaintext = CryptDevice::new(data, self.duplicate())?;
+        judge::check_together(use_, &stored, &plaintext, accepted)
+    }
 }
 
 /// Whether a key of XTS is one key twice, which undoes what the second is for.

@@ -1,13 +1,14 @@
 //! [`Opening`]: all that a user says about a volume, of whatever format.
 
 use crate::bitlk::{BitlkDevice, BitlkMapping};
+use crate::judge::{self, State, Use};
+use crate::steady::{Said, Steady};
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
     bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
-use cipher::Key;
 
 /// How to open a volume.
 #[derive(Clone, Debug)]
@@ -53,6 +54,9 @@ pub struct Opened {
     /// Whether the header of a TrueCrypt or VeraCrypt volume could not be used, and its copy
     /// was.
     pub by_copy: bool,
+    /// What the header says of the data, if it is one of LUKS and the volume is going to be
+    /// written.
+    pub said: Option<Said>,
 }
 
 /// A part of an opened volume.
@@ -73,6 +77,31 @@ pub enum Storage {
     Header,
 }
 
+/// What an opened volume is for, and what its opening may cost.
+#[derive(Clone, Copy)]
+pub struct Terms<'a> {
+    /// Whether it is going to be written. This writes nothing.
+    pub access: Access,
+    /// The losses that the user accepts if it is written.
+    pub accepted: &'a [State],
+    /// Bounds of the work that a header may demand.
+    pub limits: &'a Limits,
+    /// Hears how far the search for TrueCrypt's key derivation is, and may end it.
+    pub watch: tcrypt::Watch<'a>,
+}
+
+impl<'a> Terms<'a> {
+    /// Those of a volume that is only read.
+    pub const fn reading(limits: &'a Limits, watch: tcrypt::Watch<'a>) -> Self {
+        Self {
+            access: Access::Read,
+            accepted: &[],
+            limits,
+            watch,
+        }
+    }
+}
+
 /// The use that an opened volume is meant for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -80,6 +109,16 @@ pub enum Access {
     Read,
     /// It is written.
     Write,
+}
+
+impl Access {
+    /// The use that the judge knows.
+    const fn use_(self) -> Use {
+        match self {
+            Self::Read => Use::Read,
+            Self::Write => Use::WriteData,
+        }
+    }
 }
 
 impl Opened {
@@ -99,6 +138,7 @@ impl Opened {
             bitlk: None,
             slot,
             by_copy: false,
+            said: None,
         }
     }
 
@@ -121,10 +161,7 @@ impl Opened {
     pub fn with_blanks(&self) -> Option<Self> {
         let row = |row: &Row| Row {
             storage: row.storage,
-            mapping: Mapping {
-                key: Key::from_slice(row.mapping.key.as_bytes()),
-                ..row.mapping
-            },
+            mapping: row.mapping.duplicate(),
         };
         let view = Self {
             rows: self.rows.iter().map(row).collect(),
@@ -139,10 +176,14 @@ impl Opened {
     /// # Errors
     /// Those of [`CryptDevice::new`] and [`SealedDevice::open`].
     pub fn device<'a, D: BlockDevice + Clone + 'a>(
-        self,
+        mut self,
         header: D,
         data: D,
     ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
+        if let Some(said) = self.said.take() {
+            let volume = self.device(header.clone(), data)?;
+            return Ok(Box::new(Steady::new(volume, header, said)));
+        }
         if let Some(sealed) = self.sealed {
             return Ok(Box::new(SealedDevice::open(data, &sealed)?));
         }
@@ -194,21 +235,63 @@ impl Opening {
     /// Opens the volume whose header is on `header`, and whose data is on
     /// `data`: one device, unless the header is detached.
     ///
-    /// With [`Access::Write`], a volume whose reencryption a crash has stopped is refused: this
-    /// writes nothing. `watch` hears how far the
-    /// search for TrueCrypt's key derivation is, and may end it.
+    /// With [`Access::Write`], [`judge`](crate::judge) is asked, and a volume whose reencryption a
+    /// crash has stopped is refused: this writes nothing.
     ///
     /// # Errors
-    /// Those of the format's own function.
+    /// [`VolumeError::Judged`], and those of the format's own function.
     pub fn unlock(
         &self,
         header: &dyn BlockDevice,
         data: &dyn BlockDevice,
         secret: &Secret,
-        access: Access,
-        limits: &Limits,
-        watch: tcrypt::Watch,
+        terms: &Terms,
     ) -> Result<Opened, VolumeError> {
+        let (use_, accepted) = (terms.access.use_(), terms.accepted);
+        let is_apart = !std::ptr::addr_eq(header, data);
+        judge::check_device(use_, header, accepted)?;
+        if is_apart && use_ != Use::Read {
+            judge::check_device(use_, data, accepted)?;
+            judge::check_own_header(use_, header, data)?;
+        }
+        let mut opened = self.unlock_unjudged(header, data, secret, terms)?;
+        let is_headless = matches!(
+            self,
+            Self::Plain(_) | Self::Cryptoloop(_) | Self::LoopAes(_)
+        );
+        if use_ == Use::Read {
+            return Ok(opened);
+        }
+        if matches!(self, Self::Luks1 { .. } | Self::Luks2 { .. }) {
+            opened.said = Said::by(header);
+        }
+        if opened.by_copy
+            && let Some(found) = block::signature::names(data)?.first()
+        {
+            judge::check(use_, State::StaleHeader, found.to_string(), accepted)?;
+        }
+        // Data in the middle of a reencryption are recognised by it, and tags prove their own.
+        if (is_apart || is_headless)
+            && let [row] = &opened.rows[..]
+        {
+            row.mapping.check_together(use_, data, accepted)?;
+        }
+        Ok(opened)
+    }
+
+    fn unlock_unjudged(
+        &self,
+        header: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+        secret: &Secret,
+        terms: &Terms,
+    ) -> Result<Opened, VolumeError> {
+        let Terms {
+            access,
+            limits,
+            watch,
+            ..
+        } = *terms;
         let mapping = match self {
             Self::Luks1 { slot } => {
                 let parsed = luks1::Header::read(header)?;

@@ -1,6 +1,7 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
-use crate::luks_header::Own;
+use crate::judge::State;
+use crate::opening::Terms;
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, info, luks, tcrypt,
     unaligned,
@@ -40,6 +41,8 @@ pub struct OpenOptions<'a> {
     pub header: Option<PathBuf>,
     /// Whether the volume is going to be written.
     pub access: Access,
+    /// The losses that the user accepts if the volume is written.
+    pub accepted: &'a [State],
     /// Bounds of the work that a header may demand.
     pub limits: Limits,
     /// Hears how far the search for TrueCrypt's key derivation is, and may end it.
@@ -54,6 +57,7 @@ impl Default for OpenOptions<'_> {
             parameters: Parameters::default(),
             header: None,
             access: Access::Read,
+            accepted: &[],
             limits: Limits::default(),
             watch: &|_| ControlFlow::Continue(()),
         }
@@ -88,7 +92,7 @@ impl Volume {
     /// [`VolumeError::NoSignature`] and [`VolumeError::StartLost`] if the format is unknown; those
     /// of [`Parameters::opening`] and [`unlock`](crate::Opening::unlock); [`VolumeError::Block`] with what is
     /// wrong at `path`. For writing also [`VolumeError::RecoveryNeeded`] while the volume is
-    /// encrypted or decrypted in place, and [`VolumeError::OtherHeader`]. [`VolumeError::Forked`]
+    /// encrypted or decrypted in place, and [`VolumeError::Judged`]. [`VolumeError::Forked`]
     /// if the secret was given to the process from which this one was forked.
     pub fn open(
         path: &Path,
@@ -147,7 +151,7 @@ impl Volume {
         check_searched(format, &options.parameters, &*header)?;
         let opening = options.parameters.opening(format)?;
         if options.access == Access::Write {
-            check_to_write(&*header, is_apart.then_some(&*data))?;
+            check_settled(&*header)?;
         }
         let none = Secret::Passphrase(Key::from_slice(&[]));
         let secret = match secret {
@@ -155,8 +159,14 @@ impl Volume {
             None if opening.needs_no_secret(&*header)? => &none,
             None => return Err(VolumeError::NoSecret { format }),
         };
-        let (access, limits) = (options.access, &options.limits);
-        let opened = opening.unlock(&*header, &*data, secret, access, limits, options.watch)?;
+        let access = options.access;
+        let terms = Terms {
+            access,
+            accepted: options.accepted,
+            limits: &options.limits,
+            watch: options.watch,
+        };
+        let opened = opening.unlock(&*header, &*data, secret, &terms)?;
         let mut info = json!({ "format": format.name() });
         info["keyslot"] = json!(opened.slot);
         info["by_copy_of_header"] = json!(opened.by_copy);
@@ -400,23 +410,12 @@ fn check_searched(
     }
 }
 
-/// Refuses to write while another program reencrypts the volume. Refuses also to write through a
-/// header that is apart if the volume on `data` has one of its own which contradicts it, because
-/// what is written would be noise by that one.
-fn check_to_write(
-    header: &dyn BlockDevice,
-    data: Option<&dyn BlockDevice>,
-) -> Result<(), VolumeError> {
+/// Refuses to write while another program reencrypts the volume.
+fn check_settled(header: &dyn BlockDevice) -> Result<(), VolumeError> {
     #[cfg(target_os = "linux")]
     if crate::luks2::Header::read(header).is_ok_and(|header| header.reencrypted_by().is_some()) {
         return Err(VolumeError::Reencrypting);
     }
-    let Some(data) = data else { return Ok(()) };
-    let (Ok(header), Ok(own)) = (LuksHeader::read(header), LuksHeader::read(data)) else {
-        return Ok(());
-    };
-    match header.own(&own) {
-        Own::Newer | Own::Unclear => Err(VolumeError::OtherHeader),
-        Own::Same | Own::Erased | Own::Other | Own::Older => Ok(()),
-    }
+    let _ = header;
+    Ok(())
 }

@@ -303,7 +303,7 @@ fn a_decryption_survives_any_cut() {
         .unwrap();
     let mut header = Header::read(&header_device).unwrap();
     header
-        .begin_decryption(&header_device, &original, &only_old(&key), true)
+        .begin_decryption(&header_device, &original, &only_old(&key), true, &[])
         .unwrap();
     let expected = plaintext();
     cut_at_every_write(
@@ -493,7 +493,7 @@ fn a_header_apart_knows_its_data() {
                 before.write_at(0, &[0; 64 << 10]).unwrap();
             }
             header
-                .begin_decryption(&header_device, &data, &keys, to_start)
+                .begin_decryption(&header_device, &data, &keys, to_start, &[])
                 .unwrap();
         }
         // So little data moves in one go; its start has moved.

@@ -10,6 +10,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use volume::judge::Use;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
 use volume::{EARLIER_PLAIN, Format, Opening, Parameters, VolumeError, tcrypt};
@@ -233,13 +234,10 @@ impl VolumeArguments {
             .or_else(|| side.exists().then_some(side))
     }
 
-    /// Opens the volume and its detached header. If `write`, they are opened for writing and no
+    /// Opens the volume and its detached header. If they are opened for writing, no
     /// other process may use them. Reading locks out no other reader.
-    pub fn devices(&self, write: bool) -> Result<Devices, Failure> {
-        self.opened(
-            |path| Disk::open(path, write),
-            |path| Disk::open(path, write),
-        )
+    pub fn devices(&self, use_: Use) -> Result<Devices, Failure> {
+        self.opened(|path| Disk::open(path, use_), |path| Disk::open(path, use_))
     }
 
     /// Opens both for reading, and keeps other processes from writing to them meanwhile.
@@ -249,9 +247,12 @@ impl VolumeArguments {
 
     /// Opens the volume, and the device of its header, for a change that takes seconds. Other
     /// processes wait for it.
-    pub fn devices_for_header(&self) -> Result<Devices, Failure> {
+    pub fn devices_for_header(&self, use_: Use) -> Result<Devices, Failure> {
         self.check_place()?;
-        self.opened(Disk::for_header, |path| Disk::open(path, false))
+        self.opened(
+            |path| Disk::for_header(path, use_),
+            |path| Disk::open(path, Use::Read),
+        )
     }
 
     /// Refuses a volume that [`devices_for_header`](Self::devices_for_header) would refuse.
@@ -263,7 +264,11 @@ impl VolumeArguments {
     /// Opens the header so, and the volume for writing.
     pub fn devices_for_change(&self) -> Result<Devices, Failure> {
         self.check_place()?;
-        self.opened(Disk::for_header, |path| Disk::open(path, true))
+        let use_ = Use::ChangeHeader;
+        self.opened(
+            |path| Disk::for_header(path, use_),
+            |path| Disk::open(path, use_),
+        )
     }
 
     /// Refuses to change a header that is about to go back to the volume, unless the user has

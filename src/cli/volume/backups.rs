@@ -19,6 +19,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use volume::judge::Use;
 use volume::tcrypt::Family;
 use volume::{Hash, Loss, LuksHeader, VolumeError};
 
@@ -238,7 +239,7 @@ impl Copy {
     /// Whether a backup is of a header that was replaced by one with another volume key. It may be
     /// the only header left by which the data can be read.
     fn is_replaced(&self, stored: &list::Stored) -> bool {
-        let read = |path: &Path| LuksHeader::read(&Disk::open(path, false).ok()?).ok();
+        let read = |path: &Path| LuksHeader::read(&Disk::open(path, Use::Read).ok()?).ok();
         let (Some(header), "restore") = (&self.header, &*stored.command) else {
             return false;
         };

@@ -4,6 +4,7 @@ use super::disk::{Disk, check_distinct};
 use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
+use volume::judge::Use;
 use volume::{Format, luks1, luks2};
 
 /// Options of `cryptmark volume convert`.
@@ -37,11 +38,11 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         }
     };
     let path = options.header.as_ref().unwrap_or(&options.image);
-    let device = Disk::for_header(path)?;
+    let device = Disk::for_header(path, Use::ChangeHeader)?;
     if let Some(header) = &options.header {
         check_distinct("--header", header, &options.image)?;
         // A program that uses the data has read the old header.
-        Disk::open(&options.image, true)?;
+        Disk::open(&options.image, Use::ChangeHeader)?;
     }
     let shown = path.display();
     let changed = match (Format::detect(&device)?, wanted) {

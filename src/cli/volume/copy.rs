@@ -1,8 +1,9 @@
 //! `cryptmark volume export` and `import`: the whole plaintext, out and in.
 
-use super::arguments::{Devices, VolumeArguments};
+use super::arguments::VolumeArguments;
+use super::disk::Disk;
 use super::losses;
-use super::open::unlock;
+use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
@@ -10,7 +11,6 @@ use crate::cli::whole::{self, Target};
 use crate::cli::{Failure, standard};
 use block::hold::{self, Hold};
 use block::layer::Protected;
-use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
 use block::{BlockDevice, BlockError, ByteRange, PathKind};
 use clap::Args;
@@ -19,7 +19,8 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use volume::{Access, Format, Storage, VolumeError};
+use volume::judge::Use;
+use volume::{Access, Storage, VolumeError};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -75,7 +76,7 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
         standard::check_output()?;
     }
     let devices = options.volume.steady_devices()?;
-    let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
+    let opened = unlock(&options.volume, &options.secret, &devices, READ)?;
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
@@ -178,8 +179,10 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         }
         false => Input::open(&options.input).map_err(unreadable)?,
     };
-    let devices = options.volume.devices(true)?;
-    let opened = unlock(&options.volume, &options.secret, &devices, Access::Write)?;
+    let devices = options.volume.devices(Use::WriteData)?;
+    let accepted = losses::accepted(options.yes);
+    let terms = (Access::Write, accepted);
+    let opened = unlock(&options.volume, &options.secret, &devices, terms)?;
     let rows = opened.rows.iter();
     let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&options.volume, &devices)?;
@@ -219,7 +222,11 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     if !options.yes {
         let blanks = blanks.map(|view| view.device::<&dyn BlockDevice>(devices.header(), &data));
         let blanks = blanks.transpose()?;
-        guard_import(options, &devices, blanks.as_ref().unwrap_or(&volume))?;
+        let written = written(devices.data(), &rows)?;
+        let found = losses::inside(blanks.as_ref().unwrap_or(&volume), &written)?;
+        if let Some(words) = found {
+            return Err(losses::refusal_inside(options.volume.image(), &words));
+        }
     }
     if let Input::File(..) = input {
         for range in touched {
@@ -266,63 +273,28 @@ fn touched(rows: &[(Storage, ByteRange)], length: u64) -> Vec<ByteRange> {
     touched
 }
 
-/// Refuses to write over the data of the volume. It also refuses to write over the data of its
-/// device if nothing there proves that it is this volume. Without a header, noise may belong to any
-/// volume.
-fn guard_import(
-    options: &ImportOptions,
-    devices: &Devices,
-    volume: &dyn BlockDevice,
-) -> Result<(), Failure> {
-    let image = options.volume.image();
-    let format = options.volume.format(devices.header())?;
-    let stored = match format {
-        Format::Plain | Format::Cryptoloop | Format::LoopAes => {
-            Some(devices.data().content(image)?)
+/// Where something is stored of a volume of these parts, by its places in the volume.
+fn written(data: &Disk, rows: &[(Storage, ByteRange)]) -> Result<Vec<ByteRange>, Failure> {
+    let mut written = Vec::new();
+    let mut start = 0;
+    for (storage, range) in rows {
+        if *storage == Storage::Data {
+            let extents = data.extents(*range).map_err(VolumeError::Block)?;
+            let stored = extents.into_iter().filter(|extent| !extent.hole);
+            written.extend(stored.map(|extent| {
+                let inside = extent.range.offset.saturating_sub(range.offset);
+                ByteRange::new(start + inside, extent.range.length.min(MOST_COMPARED))
+            }));
         }
-        _ => None,
-    };
-    if stored.as_ref().is_some_and(Content::is_blank) {
-        return Ok(());
+        start += range.length;
     }
-    let own_header = stored.is_none() && std::ptr::eq(devices.header(), devices.data());
-    let named = losses::is_named(volume)?;
-    // A wrong cipher can turn the data of another volume into anything except a known name.
-    let inside = match losses::shown(volume)? {
-        Some(words) if own_header || named => return Err(losses::refusal_inside(image, &words)),
-        inside => inside,
-    };
-    if own_header {
-        return Ok(());
-    }
-    // Data without a header, or with a header elsewhere, is noise. Data with a known name is
-    // something else, which the wrong type or the wrong header would destroy.
-    let found = signature::names(devices.data()).map_err(VolumeError::Block)?;
-    if !found.is_empty() {
-        return Err(losses::refusal(
-            image,
-            &Content { found, data: None },
-            devices.data(),
-        ));
-    }
-    if let Some(place) = signature::readable(devices.data()).map_err(VolumeError::Block)? {
-        return Err(Failure::new(
-            4,
-            format!(
-                "{} holds data at byte {place} that are not encrypted, and would be lost",
-                image.display()
-            ),
-            "Check the --type and --header. If you don't need the data, confirm with --yes.",
-        ));
-    }
-    if let Some(words) = inside {
-        return Err(losses::refusal_inside(image, &words));
-    }
-    match stored {
-        None => Ok(()),
-        Some(content) => Err(losses::refusal(image, &content, devices.data())),
-    }
+    written.truncate(MOST_EXTENTS);
+    Ok(written)
 }
+
+/// The start of what is stored in one piece that is looked at, bytes, and the most pieces.
+const MOST_COMPARED: u64 = 4 << 20;
+const MOST_EXTENTS: usize = 4096;
 
 /// Where the plaintext comes from.
 enum Input {

@@ -10,6 +10,7 @@ use super::secrets::Empty;
 use crate::cli::{Failure, print_done};
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
+use volume::judge::Use;
 use volume::tcrypt::{
     Creation, Family, HEADERS_BYTES, Keyfiles, Opening, Place, Prf, Sealing, Unlocked,
 };
@@ -82,7 +83,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
         pim: options.veracrypt_pim,
         keyfiles: Keyfiles::read(&options.keyfiles)?,
     };
-    let device = Disk::open(&options.image, true)?;
+    let device = Disk::open(&options.image, Use::WriteData)?;
     let secret = options.secret.secret(family.format(), &options.image)?;
     let search = Search::start()?;
     let outer_opening = Opening {

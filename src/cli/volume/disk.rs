@@ -28,6 +28,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
 use volume::VolumeError;
+use volume::judge::{self, State, Use};
 #[cfg(target_os = "linux")]
 use volume::luks2::Header;
 
@@ -60,9 +61,9 @@ impl Disk {
     /// Opens the file, device or export that `place` names. A file is opened through the page
     /// cache, because headers are small and files mostly fresh. A writer locks out all other
     /// programs. If a command that changes headers writes, the header is backed up first.
-    pub fn open(place: &Path, write: bool) -> Result<Self, Failure> {
-        let disk = Self::held(place, write, Hold::Usual)?;
-        if write {
+    pub fn open(place: &Path, use_: Use) -> Result<Self, Failure> {
+        let disk = Self::held(place, use_, Hold::Usual)?;
+        if use_ != Use::Read {
             backups::keep(place, &disk)?;
         }
         Ok(disk)
@@ -70,13 +71,13 @@ impl Disk {
 
     /// Opens it for reading, and keeps out writers.
     pub fn steady(place: &Path) -> Result<Self, Failure> {
-        Self::held(place, false, Hold::Steady)
+        Self::held(place, Use::Read, Hold::Steady)
     }
 
     /// Opens it for a change of its header that is done within seconds. It waits for other programs
     /// that change the header, and locks out cryptsetup as well.
-    pub fn for_header(place: &Path) -> Result<Self, Failure> {
-        let mut disk = Self::held(place, true, Hold::Brief)?;
+    pub fn for_header(place: &Path, use_: Use) -> Result<Self, Failure> {
+        let mut disk = Self::held(place, use_, Hold::Brief)?;
         disk.lock_header(place)?;
         backups::keep(place, &disk)?;
         Ok(disk)
@@ -84,10 +85,11 @@ impl Disk {
 
     /// Refuses what [`for_header`](Self::for_header) would refuse.
     pub fn check_free(place: &Path) -> Result<(), Failure> {
-        Self::held(place, true, Hold::Brief).map(drop)
+        Self::held(place, Use::ChangeHeader, Hold::Brief).map(drop)
     }
 
-    fn held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
+    fn held(place: &Path, use_: Use, hold: Hold) -> Result<Self, Failure> {
+        let write = use_ != Use::Read;
         let disk = match chosen(place) {
             None => Self::all_held(place, write, hold)?,
             Some(name) => {
@@ -98,6 +100,8 @@ impl Disk {
         if write || hold == Hold::Steady {
             disk.check_settled(place)?;
         }
+        // Losses that can be accepted are asked for when all is known.
+        judge::check_device(use_, &disk, &State::ALL).map_err(|error| losses::at(place, error))?;
         Ok(disk)
     }
 
@@ -413,7 +417,7 @@ pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Fai
 /// # Errors
 /// Exit code 4, and those of opening it for reading.
 pub fn check_settled(place: &Path) -> Result<(), Failure> {
-    Disk::open(place, false)?.check_settled(place)
+    Disk::open(place, Use::Read)?.check_settled(place)
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is
@@ -421,7 +425,7 @@ pub fn check_settled(place: &Path) -> Result<(), Failure> {
 /// writes to it in between.
 pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
     losses::guard_use(place)?;
-    let disk = Disk::held(place, true, Hold::Usual)?;
+    let disk = Disk::held(place, Use::Overwrite, Hold::Usual)?;
     if !confirmed {
         losses::guard_content(place, &disk)?;
     }

@@ -9,6 +9,7 @@ use bytesize::ByteSize;
 use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
+use volume::judge::Use;
 use volume::parts::{Kind, Obstacle, Part, Parts};
 use volume::{Format, VolumeError};
 
@@ -103,7 +104,7 @@ impl<'a> Seen<'a> {
 /// Runs the command.
 pub fn run(options: &FindOptions) -> Result<(), Failure> {
     let image = &options.image;
-    let disk = Disk::open(image, false)?;
+    let disk = Disk::open(image, Use::Read)?;
     if let Some(wrapped) = recognise::wrapped(image, &disk)? {
         return Err(wrapped);
     }

@@ -17,6 +17,7 @@ use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use volume::judge::Use;
 use volume::{Format, LuksHeader, luks1, luks2};
 
 /// Options of `cryptmark volume header`.
@@ -142,7 +143,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
             "Give --label, --subsystem or --uuid.",
         ));
     }
-    let devices = options.volume.devices_for_header()?;
+    let devices = options.volume.devices_for_header(Use::ChangeHeader)?;
     let device = devices.header();
     let format = options.volume.format(device)?;
     let uuid = options.uuid.as_deref().map(|uuid| match uuid {

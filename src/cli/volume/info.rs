@@ -6,6 +6,7 @@ use super::secrets::SecretArguments;
 use crate::cli::{Failure, print};
 use clap::Args;
 use serde_json::Value;
+use volume::judge::Use;
 use volume::tcrypt::Family;
 use volume::{Format, Limits, info};
 
@@ -24,7 +25,7 @@ pub struct InfoOptions {
 
 /// Runs the command.
 pub fn run(options: &InfoOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
+    let devices = options.volume.devices(Use::Read)?;
     let format = options.volume.format(devices.header())?;
     let mut info = match format {
         Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,

@@ -12,6 +12,7 @@ use crate::cli::{Failure, print_done, standard};
 use block::BlockError;
 use cipher::Key;
 use clap::{Args, Subcommand};
+use volume::judge::Use;
 use volume::luks2::KeyslotOptions;
 use volume::tcrypt::{Family, Opening, Place};
 use volume::{Format, Kdf, Limits, Secret, Unlocked, VolumeError, luks1, luks2};
@@ -226,7 +227,7 @@ fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), F
 fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
     let image = options.volume.image();
     options.volume.refuse_foreign_options(family.format())?;
-    let devices = options.volume.devices(true)?;
+    let devices = options.volume.devices(Use::ChangeHeader)?;
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), image)?;
     let limits = Limits::default();
@@ -301,7 +302,7 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
         (Some(slot), true) => {
-            let (devices, _, header) = open(volume, volume.devices_for_header()?)?;
+            let (devices, _, header) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
             (devices, header, Some(slot))
         }
         (named, _) => {
@@ -333,7 +334,7 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
 /// passphrase for a command that would be refused.
 fn look(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
     volume.check_free()?;
-    open(volume, volume.devices(false)?)
+    open(volume, volume.devices(Use::Read)?)
 }
 
 /// The format of the volume on `devices`, and its header.
@@ -353,7 +354,7 @@ fn take(
     secret: &Secret,
     slot: Option<u32>,
 ) -> Result<(Devices, Header, Unlocked), Failure> {
-    let (devices, _, now) = open(volume, volume.devices_for_header()?)?;
+    let (devices, _, now) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
     let unlocked = match now == header {
         true => unlocked,
         false => now.unlock(devices.header(), secret, slot)?,

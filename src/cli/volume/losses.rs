@@ -6,11 +6,12 @@ use super::arguments::side_header;
 use super::create::fill;
 use super::disk::{self, Disk};
 use crate::cli::Failure;
-use block::signature::{self, Content, Found};
-use block::{BlockDevice, BlockError, ByteRange};
+use block::signature::{self, Bytes, Content, Found};
+use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
 use fitting::Fitting;
 use std::fs::File;
 use std::path::Path;
+use volume::judge::{self, State, Use};
 use volume::{Format, VolumeError, luks1, luks2};
 
 /// Refuses to let `place` be overwritten if it is in use, or a reencryption of it has stopped.
@@ -60,18 +61,39 @@ pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
     let content = signature::stored(place, file).map_err(VolumeError::Block)?;
     match content.is_blank() {
         true => Ok(()),
-        false => Err(refusal(place, &content, &Disk::open(place, false)?)),
+        false => Err(refusal(place, &content, &Disk::open(place, Use::Read)?)),
     }
 }
 
 /// Refuses because `place`, which is open as `device`, holds `content`.
-pub fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
+fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
     let words = content.in_words(|found| known_better(found, device));
-    Failure::new(
-        4,
-        format!("{} holds {words}", place.display()),
-        "All of that would be lost. If you don't need it, confirm with --yes.",
+    let judged = judge::check(Use::Overwrite, State::Data, words, &[]);
+    judged.map_or_else(
+        |error| at(place, error),
+        |()| unreachable!("data are asked for"),
     )
+}
+
+/// The losses that the user accepts with `--yes`: all that can be accepted.
+pub const fn accepted(yes: bool) -> &'static [State] {
+    match yes {
+        true => &State::ALL,
+        false => &[],
+    }
+}
+
+/// What is said of `place` if it has this error.
+pub fn at(place: &Path, error: VolumeError) -> Failure {
+    let what = match &error {
+        VolumeError::Judged(finding) => Some(format!("{} {finding}", place.display())),
+        _ => None,
+    };
+    let failure = Failure::from(error);
+    match what {
+        Some(what) => failure.with_what(what),
+        None => failure,
+    }
 }
 
 /// Refuses because the volume in `place` holds what `words` say.
@@ -83,22 +105,28 @@ pub fn refusal_inside(place: &Path, words: &str) -> Failure {
     )
 }
 
-/// A description of the data in the plaintext of a volume; `None` if it looks fresh. A fresh
-/// plaintext is noise, or zeros in holes. So only these count: data with a known name, data that
-/// noise never looks like, and damaged sectors among others that can be read.
+/// A description of the data in the plaintext of a volume, in which blocks that were never written
+/// are zeros; `None` if there are none. `written` is where something is stored, as far as that is
+/// known.
 ///
 /// # Errors
 /// Those of reading it.
-pub fn shown(volume: &dyn BlockDevice) -> Result<Option<String>, Failure> {
+pub fn inside(volume: &dyn BlockDevice, written: &[ByteRange]) -> Result<Option<String>, Failure> {
     let volume = Fitting::of(volume);
     let look = || -> Result<Option<String>, BlockError> {
         let found = signature::names(&volume)?;
         if !found.is_empty() {
             return Ok(Some(Content { found, data: None }.to_string()));
         }
-        if let Some(place) = signature::readable(&volume)? {
-            let words = format!("readable data at byte {place}, with no known signature");
-            return Ok(Some(words));
+        let samples = signature::samples(volume.geometry().size);
+        for range in written.iter().chain(&samples) {
+            if let Some(place) = first_data(&volume, *range)? {
+                let words = format!(
+                    "data from byte {place} on, with no known signature (encrypted data and media \
+                     look like this, and so does a new volume that was filled with noise)"
+                );
+                return Ok(Some(words));
+            }
         }
         Ok(volume.damaged().map(|place| {
             format!(
@@ -110,13 +138,24 @@ pub fn shown(volume: &dyn BlockDevice) -> Result<Option<String>, Failure> {
     Ok(look().map_err(VolumeError::Block)?)
 }
 
-/// Whether the plaintext of a volume has anything with a name.
-///
-/// # Errors
-/// Those of reading it.
-pub fn is_named(volume: &dyn BlockDevice) -> Result<bool, Failure> {
-    let names = signature::names(&Fitting::of(volume)).map_err(VolumeError::Block)?;
-    Ok(!names.is_empty())
+/// The first sector in `range` with anything but zeros or ones.
+fn first_data(volume: &dyn BlockDevice, range: ByteRange) -> Result<Option<u64>, BlockError> {
+    const PIECE: u64 = 1 << 20;
+    let geometry = volume.geometry();
+    let unit = u64::from(geometry.logical_block);
+    let end = range.offset.saturating_add(range.length).min(geometry.size);
+    let mut at = range.offset / unit * unit;
+    while at < end {
+        let length = (end - at).next_multiple_of(unit).min(PIECE);
+        let mut bytes = AlignedBuffer::new(length as usize);
+        volume.read_at(at, &mut bytes)?;
+        let mut sectors = (at..).step_by(512).zip(bytes.chunks_exact(512));
+        if let Some((place, _)) = sectors.find(|(_, sector)| Bytes::of(sector) != Bytes::Blank) {
+            return Ok(Some(place));
+        }
+        at += length;
+    }
+    Ok(None)
 }
 
 /// A LUKS volume by its version, name and key slots, which cannot be made again.

@@ -55,7 +55,8 @@ pub struct MountOptions {
     /// Options for the file system, as `mount -o` takes them
     #[arg(long, value_name = "OPTIONS")]
     mount_options: Option<String>,
-    /// Mount over a directory that is not empty; its contents are hidden meanwhile
+    /// Mount over a directory that is not empty; its contents are hidden meanwhile. Write to data
+    /// that may not be this volume's
     #[arg(long, short = 'y')]
     yes: bool,
     /// With --as file: let root access it as well, as FUSE's allow_other does
@@ -96,7 +97,12 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     };
     // The remains of a killed server are removed by now.
     let directory = mount_point(&options.directory, options.yes)?;
-    let exported = service.export(&options.volume, &options.secret, &options.protection)?;
+    let exported = service.export(
+        &options.volume,
+        &options.secret,
+        &options.protection,
+        options.yes,
+    )?;
     let mut mounted = match what {
         What::File => {
             let visibility = visibility(options.allow_other);

@@ -2,6 +2,7 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::header::{check_to_write, unlock_alone};
+use super::losses;
 use super::reencrypt::is_beside;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
@@ -12,9 +13,10 @@ use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use volume::judge::{State, Use};
 use volume::{
-    Access, Format, Limits, Opened, Opening, Row, Secret, VolumeError, bestcrypt, has_equal_halves,
-    tcrypt,
+    Access, Format, Limits, Opened, Opening, Row, Secret, Terms, VolumeError, bestcrypt,
+    has_equal_halves, tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -28,7 +30,7 @@ pub struct OpenOptions {
 
 /// Runs the command.
 pub fn run(options: &OpenOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
+    let devices = options.volume.devices(Use::Read)?;
     let opened_as = options.volume.format(devices.header())?;
     if opened_as == Format::Bestcrypt && !options.volume.is_experimental() {
         return bestcrypt(options, &devices);
@@ -36,7 +38,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     if let Some(text) = unlock_alone(&options.volume, &options.secret, &devices)? {
         return print(&text);
     }
-    let opened = unlock(&options.volume, &options.secret, &devices, Access::Read)?;
+    let opened = unlock(&options.volume, &options.secret, &devices, READ)?;
     let mut text = match (opened.slot, &opened.bitlk) {
         (Some(slot), Some(_)) => format!("protector   {slot}\n"),
         (Some(slot), None) => format!("keyslot     {slot}\n"),
@@ -83,9 +85,9 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     if !names.is_empty() {
         text += &format!("holds       {}\n", names.join(", "));
     } else if options.volume.is_headless() {
-        text += "holds       nothing known\n";
+        text += "holds       unknown data\n";
         eprintln!(
-            "warning: the plaintext holds nothing known: check the passphrase, cipher and hash"
+            "warning: the plaintext has no known signature: check the passphrase, cipher and hash"
         );
         if opened_as == Format::Plain {
             let tried = match options.volume.earlier_plain()? {
@@ -120,12 +122,16 @@ fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
     ))
 }
 
-/// Opens the volume that the options name.
+/// Opens a volume for reading, which loses nothing.
+pub const READ: (Access, &[State]) = (Access::Read, &[]);
+
+/// Opens the volume that the options name, for this access. If it is going to be written, these
+/// losses are accepted.
 pub fn unlock(
     volume: &VolumeArguments,
     secret: &SecretArguments,
     devices: &Devices,
-    access: Access,
+    (access, accepted): (Access, &[State]),
 ) -> Result<Opened, Failure> {
     let format = volume.format(devices.header())?;
     let opening = volume.opening(format)?;
@@ -148,20 +154,29 @@ pub fn unlock(
     if access == Access::Write && beside {
         return Err(VolumeError::RecoveryNeeded.into());
     }
-    let unlock = |opening: &Opening| {
-        opening.unlock(header, devices.data(), &secret, access, &limits, &watch)
+    let reading = Terms::reading(&limits, &watch);
+    let unlock = |opening: &Opening, terms: &Terms| {
+        let opened = opening.unlock(header, devices.data(), &secret, terms);
+        opened.map_err(|error| losses::at(volume.image(), error))
     };
-    let mut opened = unlock(&opening)?;
-    if let Some(earlier) = volume.earlier_plain()?
-        && !is_known(unlock(&opening)?, devices)?
-        && is_known(unlock(&earlier)?, devices)?
+    let mut opening = &opening;
+    let earlier = volume.earlier_plain()?;
+    if let Some(earlier) = &earlier
+        && !is_known(unlock(opening, &reading)?, devices)?
+        && is_known(unlock(earlier, &reading)?, devices)?
     {
         eprintln!(
             "note: the volume was made with the defaults of cryptsetup up to 2.6: \
              -c aes-cbc-essiv:sha256 -s 256 --hash ripemd160"
         );
-        opened = unlock(&earlier)?;
+        opening = earlier;
     }
+    let terms = Terms {
+        access,
+        accepted,
+        ..reading
+    };
+    let opened = unlock(opening, &terms)?;
     let weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
     if opened.rows.iter().any(weak) {
         eprintln!(

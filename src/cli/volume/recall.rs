@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
+use volume::judge::Use;
 use volume::recall::{
     Candidates, Characters, End, Known, Layout, Layouts, Report, Search, check_format,
 };
@@ -75,7 +76,7 @@ pub struct RecallOptions {
 
 /// Runs the command.
 pub fn run(options: &RecallOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
+    let devices = options.volume.devices(Use::Read)?;
     let format = options.volume.format(devices.header())?;
     check_format(format)?;
     let (pims, volume) = options.volume.with_first_pim();

@@ -11,6 +11,7 @@ use super::create::{usual_key_bytes, warn};
 use super::disk::{Disk, check_distinct};
 use super::header::check_to_change;
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
+use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -22,6 +23,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
+use volume::judge::Use;
 use volume::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
 use volume::tcrypt::Family;
 use volume::{Format, Hash, Limits, Secret, VolumeError};
@@ -149,7 +151,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     if let (Some(family), None, false) = (family, &journal, options.decrypt) {
         return tcrypt::begin(options, family).map(|()| DONE);
     }
-    let devices = options.volume.devices(true)?;
+    let devices = options.volume.devices(Use::Reencrypt)?;
     let (header, data) = (devices.header(), devices.data());
     // A TrueCrypt or VeraCrypt volume has a header of LUKS2 meanwhile.
     let format = match family {
@@ -234,7 +236,9 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
             old: unlocked.key,
             new: Key::from_slice(&[]),
         };
-        parsed.begin_decryption(header, data, &keys, false)?;
+        let accepted = accepted(options.yes);
+        let begun = parsed.begin_decryption(header, data, &keys, false, accepted);
+        begun.map_err(|error| at(image, error))?;
         return work(options, &mut parsed, (header, data), &keys).map(|()| DONE);
     }
     change(options, &mut parsed, (header, data)).map(|()| DONE)
@@ -266,7 +270,7 @@ fn is_at(path: &Path, name: &Path) -> bool {
 
 /// Whether there is a header that tells of a reencryption.
 fn is_begun(path: &Path) -> Result<bool, Failure> {
-    match Header::read(&Disk::open(path, false)?) {
+    match Header::read(&Disk::open(path, Use::Read)?) {
         Ok(header) => Ok(header.is_reencrypting()),
         Err(VolumeError::NotThis { .. } | VolumeError::Header { .. }) => Ok(false),
         Err(error) => Err(error.into()),
@@ -325,7 +329,8 @@ fn change(
         old: unlocked.key,
         new: new_key,
     };
-    header.begin_reencryption(device, data, &target, &keys, &kept, options.yes)?;
+    let begun = header.begin_reencryption(device, data, &target, &keys, &kept, options.yes);
+    begun.map_err(|error| at(image, error))?;
     work(options, header, (device, data), &keys)
 }
 
@@ -387,7 +392,7 @@ fn draft(
     }
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;
-    let device = Disk::open(draft.path(), true)?;
+    let device = Disk::open(draft.path(), Use::Overwrite)?;
     // All of it is written in the end.
     device.reserve(ByteRange::new(0, device.geometry().size))?;
     Ok((draft, device))

@@ -10,6 +10,7 @@ use block::layer::Slice;
 use block::{BlockDevice, ByteRange, signature};
 use clap::Args;
 use std::path::Path;
+use volume::judge::Use;
 use volume::luks2::{Header, SegmentSize};
 use volume::tcrypt::Family;
 use volume::{Format, Limits, VolumeError, luks1};
@@ -123,7 +124,7 @@ fn grow(options: &ResizeOptions, family: Family) -> Result<(), Failure> {
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), image)?;
     let limits = Limits::default();
-    let mut devices = options.volume.devices(true)?;
+    let mut devices = options.volume.devices(Use::ChangeHeader)?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;

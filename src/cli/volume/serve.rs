@@ -45,8 +45,8 @@ pub struct ServeOptions {
     name: Option<String>,
     #[command(flatten)]
     tls: TlsArguments,
-    /// Serve other machines without TLS; anyone on the network path can read and change all data
-    #[arg(long, short = 'y', conflicts_with_all = ["fuse", "ublk"])]
+    /// Serve other machines without TLS; anyone on the network path can read and change all data. Write to data that may not be this volume's
+    #[arg(long, short = 'y')]
     yes: bool,
     /// Let root access the file as well, as FUSE's allow_other does
     #[arg(long, conflicts_with_all = ["nbd", "ublk"])]
@@ -80,7 +80,7 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
 
 impl ServeOptions {
     fn export(&self, service: &Service) -> Result<Exported, Failure> {
-        service.export(&self.volume, &self.secret, &self.protection)
+        service.export(&self.volume, &self.secret, &self.protection, self.yes)
     }
 
     fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
@@ -110,7 +110,7 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     let mut named = Vec::new();
     let mut threads = 1;
     for (volume, name) in volumes.iter().zip(names) {
-        let exported = service.export(volume, &options.secret, &options.protection)?;
+        let exported = service.export(volume, &options.secret, &options.protection, options.yes)?;
         threads = threads.max(exported.threads);
         exports.push(exported.export.clone());
         named.push(Named {

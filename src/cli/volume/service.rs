@@ -13,6 +13,7 @@ pub mod record;
 
 use super::arguments::VolumeArguments;
 use super::disk::whole_name;
+use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
@@ -33,6 +34,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use volume::judge::Use;
 
 /// Tells the program that it was started to serve in the background.
 const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
@@ -228,16 +230,18 @@ pub struct Service {
 }
 
 impl Service {
-    /// Opens the volume, as the user wants it served.
+    /// Opens the volume, as the user wants it served. With `yes` it is written although its data
+    /// may be another's.
     pub fn export(
         &self,
         volume: &VolumeArguments,
         secret: &SecretArguments,
         protection: &ProtectionArguments,
+        yes: bool,
     ) -> Result<Exported, Failure> {
         let opened = match self.read_only {
             true => volume.steady_devices(),
-            false => volume.devices(true),
+            false => volume.devices(Use::WriteData),
         };
         let devices = opened.map_err(|failure| {
             // A volume that can at least be read can be served read-only.
@@ -250,7 +254,7 @@ impl Service {
             true => (::volume::Access::Read, ::serve::Access::Read),
             false => (::volume::Access::Write, ::serve::Access::Write),
         };
-        let mut opened = unlock(volume, secret, &devices, access)?;
+        let mut opened = unlock(volume, secret, &devices, (access, accepted(yes)))?;
         if self.trim == TrimPolicy::Pass {
             opened = opened.allowing_discards();
         }

@@ -130,10 +130,16 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
         Err(error) if is_unsupported(&error) => {}
         Err(error) => return Err(refused(error)),
     }
-    if let (true, Identity::Device(number)) = (alone, identity) {
-        let users = users_below(number);
+    if alone {
+        // Not every program takes a lock.
+        let mut users = match identity {
+            Identity::Device(number) => users_below(number),
+            Identity::Inode { .. } => Vec::new(),
+        };
+        users.extend(with_open(identity, |opened| opened.write));
+        users.retain(|user| !is_this_process(user));
         if !users.is_empty() {
-            return Ok(Attempt::Refused(Users(users), Duration::ZERO));
+            return Ok(Attempt::Refused(Users(users), FOREIGN));
         }
     }
     let now = fs::metadata(path).map_err(refused)?;
@@ -255,8 +261,9 @@ pub(crate) fn loop_backing(sysfs: &Path) -> Option<Identity> {
     }
 }
 
-/// The other processes that hold a file on which the device stands: by loop devices, below
-/// partitions and the device mapper.
+/// The other processes that hold, or write to, a file on which the device stands: by loop devices,
+/// below partitions and the device mapper. Other loop devices on that file count as well, if they
+/// are in use.
 fn users_below(number: Number) -> Vec<User> {
     let mut seen = BTreeSet::new();
     let mut left = vec![number];
@@ -267,7 +274,10 @@ fn users_below(number: Number) -> Vec<User> {
         }
         let folder = sysfs(number);
         if let Some(file) = loop_backing(&folder) {
-            users.extend(with_open(file, |opened| opened.alone || opened.shared));
+            users.extend(with_open(file, |opened| {
+                opened.alone || opened.shared || opened.write
+            }));
+            users.extend(twins(file, &folder));
         }
         let slaves = fs::read_dir(folder.join("slaves"))
             .into_iter()
@@ -282,6 +292,26 @@ fn users_below(number: Number) -> Vec<User> {
     }
     users.retain(|user| !is_this_process(user));
     users
+}
+
+/// The other loop devices on `file` than the one with this folder in sysfs, if something uses them.
+fn twins(file: Identity, sysfs: &Path) -> Vec<User> {
+    let own = number_in(sysfs);
+    let loops = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let others = loops.filter(|folder| {
+        loop_backing(&folder.path()) == Some(file) && number_in(&folder.path()) != own
+    });
+    let used = others.filter(|folder| {
+        number_in(&folder.path())
+            .map(Identity::Device)
+            .is_some_and(|device| {
+                let path = Path::new("/dev").join(folder.file_name());
+                let stands = standing_on(device).is_ok_and(|usage| usage.check(&path).is_err());
+                stands || !with_open(device, |opened| opened.write).is_empty()
+            })
+    });
+    used.map(|folder| User::Device(Path::new("/dev").join(folder.file_name())))
+        .collect()
 }
 
 /// Whether the kernel writes to a device at all.

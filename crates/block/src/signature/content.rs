@@ -13,6 +13,7 @@ mod view;
 
 pub use magics::LUKS;
 pub use stored::Data;
+pub(super) use stored::{kind, places};
 
 use crate::{BlockDevice, BlockError, positioned};
 use magics::MAGICS;
@@ -52,6 +53,14 @@ pub struct Found {
     pub label: Option<String>,
     /// Its UUID or serial number.
     pub uuid: Option<String>,
+}
+
+impl Found {
+    /// Whether it is one disk of an array, or of another store that has a part of its bytes
+    /// elsewhere.
+    pub fn is_member(&self) -> bool {
+        self.name.starts_with("a member of ") || shapes::MEMBERS.contains(&self.name)
+    }
 }
 
 impl Content {

@@ -1,6 +1,6 @@
 //! GUID partition tables: UEFI specification 2.10, section 5.3.
 
-use super::{Kind, Part, mixed_uuid, partition};
+use super::{Kind, Part, mbr, mixed_uuid, partition};
 use crate::VolumeError;
 use crate::crc::crc32;
 use crate::fields::Fields;
@@ -19,12 +19,24 @@ struct Table {
     bytes: Vec<u8>,
 }
 
-/// The partitions, if there is a table; `remarks` hears of a damaged copy.
+/// The partitions, if there is a table; `remarks` hears of a damaged copy. Like the kernel, this
+/// takes a table only if the first sector has a protective entry. Any other first sector says that
+/// the disk has become something else since.
 pub(super) fn read(
     device: &dyn BlockDevice,
     remarks: &mut Vec<String>,
 ) -> Result<Option<Vec<Part>>, VolumeError> {
     let size = device.geometry().size;
+    if !mbr::is_protective(device)? {
+        if read_up_to(device, 512, 8)?.starts_with(b"EFI PART") {
+            remarks.push(
+                "a partition table (GPT) is left here, but the first sector has no protective \
+                 entry for it, so it is ignored"
+                    .to_owned(),
+            );
+        }
+        return Ok(None);
+    }
     for sector in SECTORS {
         let last = (size / sector).saturating_sub(1);
         if last < 2 {

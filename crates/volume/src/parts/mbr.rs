@@ -24,6 +24,12 @@ struct Entry {
     count: u64,
 }
 
+/// Whether the first sector says that the disk has a GPT.
+pub(super) fn is_protective(device: &dyn BlockDevice) -> Result<bool, VolumeError> {
+    let entries = table(device, 0)?;
+    Ok(entries.is_some_and(|entries| entries.iter().any(|entry| entry.kind == PROTECTIVE)))
+}
+
 /// The partitions, if there is such a table with any.
 pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, VolumeError> {
     let Some(entries) = table(device, 0)? else {

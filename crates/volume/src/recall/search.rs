@@ -1,7 +1,7 @@
 //! The search: every candidate at the full cost of the volume's key derivation, on all cores.
 
 use super::{Candidates, ORDER, RecallError};
-use crate::{Access, Format, Hash, Limits, Opening, Secret, Verdict, VolumeError};
+use crate::{Format, Hash, Limits, Opening, Secret, Terms, Verdict, VolumeError};
 use crate::{bestcrypt, luks1, luks2, unaligned};
 use block::{BlockDevice, BlockError};
 use std::collections::BTreeSet;
@@ -230,8 +230,8 @@ impl<'a> Search<'a> {
             opening => {
                 let (header, data) = (self.header, self.data);
                 let watch = |_| go_on();
-                let opened =
-                    opening.unlock(header, data, secret, Access::Read, &self.limits, &watch)?;
+                let terms = Terms::reading(&self.limits, &watch);
+                let opened = opening.unlock(header, data, secret, &terms)?;
                 Ok(opened.slot)
             }
         }

@@ -8,7 +8,7 @@ use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, VolumeError, bestcrypt, bitlk,
+    CryptDevice, Format, Hash, Limits, Opening, Secret, Terms, VolumeError, bestcrypt, bitlk,
     fvault2, loopaes, luks1, luks2, parts::Parts,
 };
 use sha2::{Digest, Sha256};
@@ -177,11 +177,12 @@ pub fn luks2_header(input: &[u8]) {
         tell(header.unlock(&device, &secret, None, &LIMITS));
         if header.is_reencrypting() {
             let opening = Opening::Luks2 { slot: None };
-            tell(
-                opening.unlock(&device, &device, &secret, Access::Read, &LIMITS, &|_| {
-                    ControlFlow::Continue(())
-                }),
-            );
+            tell(opening.unlock(
+                &device,
+                &device,
+                &secret,
+                &Terms::reading(&LIMITS, &|_| ControlFlow::Continue(())),
+            ));
         }
     }
     for bytes in [32, 64] {

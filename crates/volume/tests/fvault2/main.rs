@@ -7,7 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, RamDevice};
 use cipher::Key;
 use cryptmark_volume::fvault2::Header;
-use cryptmark_volume::{Access, Format, Limits, Opened, Opening, Secret, Verdict, VolumeError};
+use cryptmark_volume::{
+    Access, Format, Limits, Opened, Opening, Secret, Terms, Verdict, VolumeError,
+};
 use maker::{
     BLOCK, EXTENTS, FAMILY, FAMILY_BYTES, LABEL, METADATA, PASSPHRASES, PLAIN, SIZE, UNIT, context,
     extents, logical_volume, metadata, plaintext, put, summed, volume_key, with_list,
@@ -27,7 +29,11 @@ fn device(image: &[u8]) -> RamDevice {
 fn unlock(device: &RamDevice, secret: &Secret, access: Access) -> Result<Opened, VolumeError> {
     let limits = Limits::default();
     let watch = |_| ControlFlow::Continue(());
-    Opening::Fvault2.unlock(device, device, secret, access, &limits, &watch)
+    let terms = Terms {
+        access,
+        ..Terms::reading(&limits, &watch)
+    };
+    Opening::Fvault2.unlock(device, device, secret, &terms)
 }
 
 fn passphrase(text: &str) -> Secret {

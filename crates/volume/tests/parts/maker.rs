@@ -35,6 +35,8 @@ fn set(disk: &mut [u8], at: usize, bytes: &[u8]) {
 pub fn gpt() -> Vec<u8> {
     let mut disk = vec![0; DISK];
     let last = DISK / SECTOR - 1;
+    disk[446 + 4] = 0xee;
+    set(&mut disk, 510, b"\x55\xaa");
     for (here, other, table) in [(1, last, 2), (last, 1, last - 1)] {
         let at = here * SECTOR;
         set(&mut disk, at, b"EFI PART\x00\x00\x01\x00\x5c\x00\x00\x00");

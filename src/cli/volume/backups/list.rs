@@ -8,6 +8,7 @@ use etcetera::BaseStrategy;
 use std::io;
 use std::path::{Path, PathBuf};
 use volume::LuksHeader;
+use volume::judge::Use;
 
 /// The kind of a backup of both ends of a device, perhaps VeraCrypt's headers.
 pub const ENDS: &str = "ends";
@@ -86,7 +87,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     let place_of_header = place_of_header.as_deref().unwrap_or(volume.image());
     let of_place = mark(&whole_name(place_of_header));
     // A header that is lost does not tell its UUID; its place is the same.
-    let disk = Disk::open(place_of_header, false).ok();
+    let disk = Disk::open(place_of_header, Use::Read).ok();
     let header = disk.as_ref().and_then(|disk| LuksHeader::read(disk).ok());
     let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
     let folder = place();

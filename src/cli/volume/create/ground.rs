@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
+use volume::judge::Use;
 
 /// The room for the data of the smallest volume, bytes.
 const LEAST_FILE: u64 = 1 << 20;
@@ -56,7 +57,7 @@ impl<'a> Ground<'a> {
         });
         file.set_len(bytes).map_err(failed)?;
         Ok(Self {
-            device: Disk::open(path, true)?,
+            device: Disk::open(path, Use::Overwrite)?,
             path,
             // That was said before there was anything.
             confirmed: false,

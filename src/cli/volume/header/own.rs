@@ -5,6 +5,7 @@ use crate::cli::Failure;
 use crate::cli::volume::arguments::{Devices, side_header};
 use crate::cli::volume::disk::Disk;
 use std::path::Path;
+use volume::judge::Use;
 use volume::{LuksHeader, Own, luks2};
 
 /// Refuses to write through a header that the volume's own header contradicts, because the data
@@ -38,7 +39,7 @@ pub fn check_in_place(image: &Path) -> Result<(), Failure> {
     if !side.exists() {
         return Ok(());
     }
-    match luks2::Header::read(&Disk::open(&side, false)?) {
+    match luks2::Header::read(&Disk::open(&side, Use::Read)?) {
         Ok(header) if !header.is_reencrypting() && !header.is_for_another() => Err(Failure::new(
             4,
             format!(

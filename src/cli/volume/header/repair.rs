@@ -5,6 +5,7 @@ use super::{RepairOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
 use crate::cli::{Failure, print_done};
+use volume::judge::Use;
 use volume::luks2::{Certainty, Header, Rebuilt};
 use volume::{Format, Limits, Secret, VolumeError, luks1};
 
@@ -13,7 +14,7 @@ pub fn run(options: &RepairOptions) -> Result<(), Failure> {
     if let Some(family) = options.volume.family() {
         return tcrypt::repair(options, family);
     }
-    let devices = options.volume.devices_for_header()?;
+    let devices = options.volume.devices_for_header(Use::MendHeader)?;
     let device = devices.header();
     let secret = match options.secret.is_given() {
         true => Some(

@@ -8,6 +8,7 @@ use crate::cli::volume::disk::Disk;
 use crate::cli::{Failure, print_done};
 use block::signature;
 use block::{BlockDevice, ByteRange};
+use volume::judge::Use;
 use volume::{Loss, LuksHeader, VolumeError};
 
 /// Puts header and keyslots back.
@@ -16,7 +17,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
         return tcrypt::restore(options, family);
     }
     options.volume.check_distinct("--input", &options.input)?;
-    let saved = Disk::open(&options.input, false)?;
+    let saved = Disk::open(&options.input, Use::Read)?;
     let from = luks(LuksHeader::read(&saved))?;
     let length = backups::bounded(from.bytes_with_keyslots())?;
     let mut bytes = Vec::new();
@@ -28,7 +29,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
             "Give a complete backup.",
         ));
     }
-    let devices = options.volume.devices_for_header()?;
+    let devices = options.volume.devices_for_header(Use::MendHeader)?;
     let device = devices.header();
     let image = options.volume.image().display();
     let lost = lost(device, &from)?;

@@ -6,11 +6,12 @@ use crate::cli::volume::disk::Disk;
 use crate::cli::{Failure, print_done, whole};
 use block::{BlockDevice, ByteRange};
 use std::io;
+use volume::judge::Use;
 use volume::{LuksHeader, VolumeError, luks1};
 
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(false)?;
+    let devices = options.volume.devices(Use::Read)?;
     let device = devices.header();
     let size = device.geometry().size;
     let (length, of) = match options.volume.family() {

@@ -8,6 +8,7 @@ use crate::cli::volume::open::Search;
 use crate::cli::{Failure, print, print_done};
 use block::BlockDevice;
 use std::path::Path;
+use volume::judge::Use;
 use volume::tcrypt::{Family, Opening, Place, Unlocked};
 use volume::{Limits, Secret, VolumeError};
 
@@ -15,8 +16,8 @@ use volume::{Limits, Secret, VolumeError};
 pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> {
     options.volume.refuse_foreign_options(family.format())?;
     options.volume.check_distinct("--input", &options.input)?;
-    let saved = Disk::open(&options.input, false)?;
-    let devices = options.volume.devices(true)?;
+    let saved = Disk::open(&options.input, Use::Read)?;
+    let devices = options.volume.devices(Use::MendHeader)?;
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), &options.input)?;
     let places = [Some(opening.place), opening.place.copy()];
@@ -86,7 +87,7 @@ fn lost(
 pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
     let image = options.volume.image();
     options.volume.refuse_foreign_options(family.format())?;
-    let devices = options.volume.devices(true)?;
+    let devices = options.volume.devices(Use::MendHeader)?;
     let device = devices.data();
     let opening = options.volume.tcrypt(family)?;
     let secret = options.secret.secret(family.format(), image)?;

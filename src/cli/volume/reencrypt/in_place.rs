@@ -16,6 +16,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
+use volume::judge::{State, Use};
 use volume::luks2::{Creation, DataCipher, Header, Keys, Segment, SegmentKind, SegmentSize};
 use volume::{Format, Limits, VolumeError};
 
@@ -28,7 +29,7 @@ const SHIFT: u64 = HEADER_FILE;
 pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
     // Held until it has begun, so that no other program begins the same meanwhile.
-    let mut data = Disk::open(image, true)?;
+    let mut data = Disk::open(image, Use::Encrypt)?;
     check_unencrypted(&data, image)?;
     let detached = options.volume.header_path();
     if let Some(header) = detached.as_deref().filter(|header| header.is_file()) {
@@ -138,7 +139,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     }
     drop((data, device));
     settle(image)?;
-    let device = Disk::open(image, true)?;
+    let device = Disk::open(image, Use::Reencrypt)?;
     let mut header = Header::read(&device)?;
     work(options, &mut header, (&device, &device), &keys)?;
     drop(device);
@@ -159,7 +160,7 @@ fn check_unencrypted(data: &Disk, image: &Path) -> Result<(), Failure> {
 
 /// Refuses to begin with a file that is a header.
 fn check_no_header(header: &Path, image: &Path) -> Result<(), Failure> {
-    let device = Disk::open(header, false)?;
+    let device = Disk::open(header, Use::Read)?;
     if Format::detect(&device)?.is_none() {
         return Ok(());
     }
@@ -200,7 +201,7 @@ pub fn added(image: &Path, length: u64) -> Failure {
 /// header goes into a file beside the volume.
 pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let image = options.volume.image();
-    let data = Disk::open(image, true)?;
+    let data = Disk::open(image, Use::Reencrypt)?;
     if disk::is_remote(image) {
         return Err(Failure::new(
             2,
@@ -245,7 +246,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         old: unlocked.key,
         new: Key::from_slice(&[]),
     };
-    if let Err(error) = header.begin_decryption(&device, &data, &keys, true) {
+    if let Err(error) = header.begin_decryption(&device, &data, &keys, true, &State::ALL) {
         drop((data, device));
         settle(image)?;
         return Err(error.into());
@@ -277,7 +278,7 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
     if !side.exists() {
         return Ok(None);
     }
-    match Header::read(&Disk::open(&side, false)?) {
+    match Header::read(&Disk::open(&side, Use::Read)?) {
         Ok(header) => Ok(Some(header)),
         Err(VolumeError::NotThis { .. }) => Err(Failure::new(
             2,
@@ -292,7 +293,7 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
 /// data goes there, and the header of decrypted data is removed.
 pub fn settle(image: &Path) -> Result<Settled, Failure> {
     let side = side_header(image);
-    let device = Disk::open(&side, true)?;
+    let device = Disk::open(&side, Use::ChangeHeader)?;
     let header = Header::read(&device)?;
     // A run that was killed may have left it in a cache, and nowhere else.
     device.flush().map_err(VolumeError::Block)?;
@@ -308,7 +309,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         (SegmentKind::Other { .. }, _) => return Err(super::several_segments()),
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
-            let mut data = Disk::open(image, true)?;
+            let mut data = Disk::open(image, Use::Encrypt)?;
             if header.has_decrypted(&data)? == Some(false) {
                 return Err(VolumeError::OtherData.into());
             }
@@ -325,7 +326,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
             }
             match begun {
                 true => put_before(image, &header, &device)?,
-                false => header.put_back(&device, &Disk::open(image, true)?)?,
+                false => header.put_back(&device, &Disk::open(image, Use::MendHeader)?)?,
             }
             if begun {
                 Settled::Begun
@@ -343,7 +344,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
 /// Makes room before data that are going to be encrypted. Then it puts `header`, which is on
 /// `side`, there. If there is no room on the disk, the file stays as it was, and `side` is removed.
 fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure> {
-    let mut data = Disk::open(image, true)?;
+    let mut data = Disk::open(image, Use::Encrypt)?;
     let room = header.room(side, &data)?;
     let there = data.length()?;
     let mut make = || -> Result<(), Failure> {
@@ -376,7 +377,7 @@ pub fn finish(image: &Path, header: &Header, length: Option<u64>) -> Result<(), 
     let Some(length) = length.filter(|_| image.is_file()) else {
         return Ok(());
     };
-    let mut device = Disk::open(image, true)?;
+    let mut device = Disk::open(image, Use::Reencrypt)?;
     let there = Header::read(&device);
     let mut there = match there {
         Ok(there) if there.json == header.json => there,

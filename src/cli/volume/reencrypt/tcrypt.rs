@@ -13,6 +13,7 @@ use cipher::Key;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
+use volume::judge::Use;
 use volume::luks2::{Header, Keys, KeyslotOptions};
 use volume::tcrypt::{Family, Place, Sealing};
 use volume::{Format, Limits, Secret};
@@ -39,7 +40,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
             "Give --yes if there is none.",
         ));
     }
-    let data = Disk::open(image, true)?;
+    let data = Disk::open(image, Use::Reencrypt)?;
     let path = options.volume.header_path();
     if path.is_none() && !data.is_file() {
         return Err(Failure::new(

@@ -329,16 +329,22 @@ fn boot_sector(view: &View) -> Option<&'static str> {
     }
 }
 
+const DRBD: &str = "a DRBD device";
+const GEOM: &str = "a GEOM volume of FreeBSD";
+
+/// Those with a part of their data elsewhere, beside the ones that are called members.
+pub(super) const MEMBERS: [&str; 2] = [DRBD, GEOM];
+
 /// Magics before the end: distance, bytes, name.
 pub(super) const FROM_THE_END: &[(u64, &[u8], &str)] = &[
     (0x10_0000 - 0x18, BCACHEFS_MAGIC, BCACHEFS),
-    (4096 - 60, b"\x83\x74\x02\x6b", "a DRBD device"),
-    (4096 - 60, b"\x83\x74\x02\x6c", "a DRBD device"),
-    (4096 - 60, b"\x83\x74\x02\x6d", "a DRBD device"),
+    (4096 - 60, b"\x83\x74\x02\x6b", DRBD),
+    (4096 - 60, b"\x83\x74\x02\x6c", DRBD),
+    (4096 - 60, b"\x83\x74\x02\x6d", DRBD),
     (512, b"GEOM::ELI", "a GELI volume"),
     (4096, b"GEOM::ELI", "a GELI volume"),
-    (512, b"GEOM::", "a GEOM volume of FreeBSD"),
-    (4096, b"GEOM::", "a GEOM volume of FreeBSD"),
+    (512, b"GEOM::", GEOM),
+    (4096, b"GEOM::", GEOM),
     (512, b"conectix", "a VHD image"),
     (512, b"koly", "a disk image of macOS"),
     (

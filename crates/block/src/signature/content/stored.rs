@@ -1,5 +1,6 @@
 //! Whether anything is stored at all, and from where on.
 
+use super::super::Bytes;
 use std::io;
 
 /// Read at a time.
@@ -50,7 +51,7 @@ impl Blank {
 
 /// The places to look at of `size` bytes without any knowledge: all, or powers of two,
 /// where partitions and backup headers begin, and evenly between both ends.
-pub(super) fn places(size: u64) -> Vec<(u64, u64)> {
+pub(in super::super) fn places(size: u64) -> Vec<(u64, u64)> {
     if size <= WHOLE {
         let starts = (0..size).step_by(STEP);
         return starts
@@ -110,7 +111,7 @@ pub(super) fn first_readable<E>(
         buffer.resize(length as usize, 0);
         read(offset, &mut buffer)?;
         let mut sectors = (offset..).step_by(SECTOR).zip(buffer.chunks_exact(SECTOR));
-        if let Some((place, _)) = sectors.find(|(_, sector)| is_readable(sector)) {
+        if let Some((place, _)) = sectors.find(|(_, sector)| kind(sector) == Bytes::Readable) {
             return Ok(Some(place));
         }
     }
@@ -120,16 +121,19 @@ pub(super) fn first_readable<E>(
 /// The least that is encrypted at a time.
 const SECTOR: usize = 512;
 
-/// Whether a sector has one byte so often as noise never has it: 24 times, where two
-/// are usual, and 16 are once among ten thousand million sectors.
-fn is_readable(sector: &[u8]) -> bool {
+/// The kind of a sector. Noise never has one byte 24 times, where two are usual, and 16 are once
+/// among ten thousand million sectors.
+pub(in super::super) fn kind(sector: &[u8]) -> Bytes {
     let mut counts = [0_u16; 256];
     for &byte in sector {
         counts[usize::from(byte)] += 1;
     }
-    let most = counts.into_iter().max().unwrap_or(0);
-    let blank = [0x00, 0xff].map(|fill: usize| usize::from(counts[fill]) == sector.len());
-    most >= 24 && blank == [false, false]
+    let is_all = |fill: usize| usize::from(counts[fill]) == sector.len();
+    match counts.into_iter().max().unwrap_or(0) {
+        _ if is_all(0x00) || is_all(0xff) => Bytes::Blank,
+        24.. => Bytes::Readable,
+        _ => Bytes::Noise,
+    }
 }
 
 /// The data that a file stores, from its extents: offset and length of each, in order.

@@ -4,6 +4,7 @@
 use super::conversion::crypt_parts;
 use super::plan::Plan;
 use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
+use crate::judge::{State, Use};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
@@ -86,7 +87,8 @@ impl Header {
     /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, which would be lost,
     /// unless `others_too`; [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the
     /// data; [`VolumeError::DataAlignment`] if the data is not made of sectors of the new size;
-    /// those of writing.
+    /// [`VolumeError::Judged`] if nothing shows that the data belong to a header that is apart,
+    /// unless `others_too`; those of writing.
     pub fn begin_reencryption(
         &mut self,
         device: &dyn BlockDevice,
@@ -97,6 +99,8 @@ impl Header {
         others_too: bool,
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        let accepted: &[State] = if others_too { &State::ALL } else { &[] };
+        self.check_together((device, data), keys, accepted)?;
         let layout = SectorLayout {
             size: target.sector_size,
             large_iv: false,
@@ -173,19 +177,35 @@ impl Header {
         })
     }
 
+    /// Refuses to encrypt or decrypt data that do not belong to a header which is apart.
+    fn check_together(
+        &self,
+        (device, data): (&dyn BlockDevice, &dyn BlockDevice),
+        keys: &Keys,
+        accepted: &[State],
+    ) -> Result<(), VolumeError> {
+        if is_same(device, data) {
+            return Ok(());
+        }
+        let mapping = self.mapping(Key::from_slice(keys.old.as_bytes()), data)?;
+        mapping.check_together(Use::Reencrypt, data, accepted)
+    }
+
     /// Begins to decrypt: in place, or moving the data to the start of its device, which has
     /// the header no more. The data's start goes there first.
     ///
     /// # Errors
-    /// As [`begin_reencryption`](Self::begin_reencryption).
+    /// As [`begin_reencryption`](Self::begin_reencryption), with these losses `accepted`.
     pub fn begin_decryption(
         &mut self,
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
         keys: &Keys,
         to_start: bool,
+        accepted: &[State],
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        self.check_together((device, data), keys, accepted)?;
         // Where the data moves, the header on their device is about to go.
         let sample = match to_start || !is_same(device, data) {
             true => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),

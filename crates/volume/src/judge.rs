@@ -1,0 +1,354 @@
+//! Whether a place may be written: one table of what can stand there and what is to be done.
+//!
+//! ```text
+//!                 read  write data  change header  mend header  reencrypt  encrypt  overwrite
+//! data              –       –             –             –           –         –         ask
+//! stale header      –      no            no            ask         no         –         ask
+//! member            –      no            no            no          no         no        ask
+//! other header      –      no             –             –          no         –          –
+//! unencrypted       –      ask            –             –          ask        –          –
+//! unknown           –      ask            –             –          ask        –          –
+//! ```
+//!
+//! [`Use::ruling`] is that table. [`check_device`] looks at a device before it is written, and
+//! [`check_together`] at data that are about to be written through a header or parameters from
+//! elsewhere.
+
+use crate::{LuksHeader, VolumeError, rest};
+use block::signature::{self, Bytes};
+use block::{AlignedBuffer, BlockDevice, ByteRange};
+use std::fmt;
+
+/// What is to be done with a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Use {
+    /// It is read.
+    Read,
+    /// Data are written as the volume's format has them.
+    WriteData,
+    /// Key slots, names or sizes in a header are changed.
+    ChangeHeader,
+    /// A header is written where there may be none.
+    MendHeader,
+    /// All data are encrypted anew, or decrypted for good.
+    Reencrypt,
+    /// Data that are not encrypted are encrypted where they are.
+    Encrypt,
+    /// All of it is replaced.
+    Overwrite,
+}
+
+/// What stands at a place that is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum State {
+    /// Anything but zeros or ones.
+    Data,
+    /// Only a copy of a header, beside something that took the header's place.
+    StaleHeader,
+    /// One disk of an array, whose other disks would differ from it.
+    Member,
+    /// Data with a header of their own, which contradicts the header that is used.
+    OtherHeader,
+    /// Data that are not encrypted, where a header or parameters say that they are.
+    Unencrypted,
+    /// Data that decrypt to noise.
+    Unknown,
+}
+
+/// What is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ruling {
+    /// It may be done.
+    Allowed,
+    /// It may be done if the user accepts the loss.
+    Ask,
+    /// It is not done.
+    Refused,
+}
+
+impl Use {
+    /// All uses.
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::WriteData,
+        Self::ChangeHeader,
+        Self::MendHeader,
+        Self::Reencrypt,
+        Self::Encrypt,
+        Self::Overwrite,
+    ];
+
+    /// What is allowed where there is `state`.
+    pub const fn ruling(self, state: State) -> Ruling {
+        use Ruling::{Allowed, Ask, Refused};
+        use Use::{Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData};
+        match (state, self) {
+            (_, Read) => Allowed,
+            (State::Data, Overwrite) => Ask,
+            (State::Data, _) => Allowed,
+            (State::StaleHeader, Encrypt) => Allowed,
+            (State::StaleHeader, MendHeader | Overwrite) => Ask,
+            (State::StaleHeader, _) => Refused,
+            (State::Member, Overwrite) => Ask,
+            (State::Member, _) => Refused,
+            (State::OtherHeader, WriteData | Reencrypt) => Refused,
+            (State::OtherHeader, _) => Allowed,
+            (State::Unencrypted | State::Unknown, WriteData | Reencrypt) => Ask,
+            (State::Unencrypted | State::Unknown, _) => Allowed,
+        }
+    }
+}
+
+impl State {
+    /// All states.
+    pub const ALL: [Self; 6] = [
+        Self::Data,
+        Self::StaleHeader,
+        Self::Member,
+        Self::OtherHeader,
+        Self::Unencrypted,
+        Self::Unknown,
+    ];
+
+    /// The name by which a caller accepts the loss: small letters and hyphens.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::StaleHeader => "stale-header",
+            Self::Member => "member",
+            Self::OtherHeader => "other-header",
+            Self::Unencrypted => "unencrypted",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What was found at a place, and what was to be done there. `Display` is a sentence without its
+/// subject, such as `holds an ext4 file system`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What stands there.
+    pub state: State,
+    /// What is not done because of it.
+    pub use_: Use,
+    /// What exactly was found.
+    pub found: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let found = &self.found;
+        match self.state {
+            State::Data => write!(f, "holds {found}"),
+            State::StaleHeader => write!(
+                f,
+                "holds {found} where its header was, and only an old copy of that header is left"
+            ),
+            State::Member => write!(f, "is {found}, and the other disks would differ from it"),
+            State::OtherHeader => f.write_str(
+                "begins with a header of its own, by which its data are encrypted differently",
+            ),
+            State::Unencrypted => {
+                write!(
+                    f,
+                    "holds {found}, which would not be there if the data were encrypted this way"
+                )
+            }
+            State::Unknown => f.write_str(
+                "holds data that decrypt to noise, so they may be encrypted with another key",
+            ),
+        }
+    }
+}
+
+impl Finding {
+    /// What the table says.
+    pub const fn ruling(&self) -> Ruling {
+        self.use_.ruling(self.state)
+    }
+
+    /// The remedy for programs that have no options.
+    pub const fn remedy(&self) -> &'static str {
+        match (self.state, self.ruling()) {
+            (State::StaleHeader, Ruling::Ask) if matches!(self.use_, Use::MendHeader) => {
+                "Nothing was changed. If you want the encrypted volume back instead of that, allow \
+                 the loss."
+            }
+            (State::Data | State::StaleHeader | State::Member, Ruling::Ask) => {
+                "All of that would be lost. If you don't need it, allow the loss."
+            }
+            (State::StaleHeader, _) => {
+                "Nothing was changed. The device has become something else since. Open the old \
+                 volume for reading only, and copy its data elsewhere."
+            }
+            (State::Member, _) => {
+                "Nothing was changed. Assemble the array with the program that made it, and name \
+                 the array's device. If there is no array any more, remove its superblock first."
+            }
+            (State::OtherHeader, _) => {
+                "Nothing was changed. Omit the separate header, or restore it to the start of the \
+                 volume if it is the right one."
+            }
+            (State::Unencrypted, _) => {
+                "Nothing was changed. Check that it is the right device and the right header. If \
+                 you don't need these data, allow the loss."
+            }
+            (State::Unknown, _) => {
+                "Nothing was changed. Check the header, the passphrase, the cipher and the hash. \
+                 If all of them are right, allow it."
+            }
+            (State::Data, _) => "",
+        }
+    }
+}
+
+/// Refuses `use_` because of `found`, unless the table or one of the `accepted` losses allows it.
+///
+/// # Errors
+/// [`VolumeError::Judged`].
+pub fn check(
+    use_: Use,
+    state: State,
+    found: impl Into<String>,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    match use_.ruling(state) {
+        Ruling::Allowed => Ok(()),
+        Ruling::Ask if accepted.contains(&state) => Ok(()),
+        Ruling::Ask | Ruling::Refused => Err(VolumeError::Judged(Box::new(Finding {
+            state,
+            use_,
+            found: found.into(),
+        }))),
+    }
+}
+
+/// Refuses `use_` of a whole device because of what stands there. [`Use::Overwrite`] is judged by
+/// [`check`] with all that is known of the content.
+///
+/// # Errors
+/// [`VolumeError::Judged`], and those of reading.
+pub fn check_device(
+    use_: Use,
+    device: &dyn BlockDevice,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    if matches!(use_, Use::Read | Use::Overwrite) {
+        return Ok(());
+    }
+    let names = match signature::names(device) {
+        Err(error) if error.is_of_place() => Vec::new(),
+        names => names?,
+    };
+    if let Some(array) = names.iter().find(|found| found.is_member()) {
+        check(use_, State::Member, array.name, accepted)?;
+    }
+    match stranger(device)? {
+        Some(name) => check(use_, State::StaleHeader, name, accepted),
+        None => Ok(()),
+    }
+}
+
+/// The name of what stands in the space of a LUKS header beside it.
+fn stranger(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+    match LuksHeader::read(device) {
+        Ok(LuksHeader::Luks2(header)) => match header.stranger(device)? {
+            Some(name) => Ok(Some(name)),
+            None => {
+                let copies = ByteRange::new(0, 2 * header.binary.header_size);
+                beside(device, header.bytes_with_keyslots(), copies)
+            }
+        },
+        Ok(LuksHeader::Luks1(header)) => {
+            let own = ByteRange::new(0, LUKS1_BYTES);
+            beside(device, header.bytes_with_keyslots(), own)
+        }
+        Err(VolumeError::Block(error)) if !error.is_of_place() => Err(error.into()),
+        // A header that is damaged is no reason to say more than that it is.
+        Err(_) => Ok(None),
+    }
+}
+
+/// Bytes of a LUKS1 header.
+const LUKS1_BYTES: u64 = 592;
+
+fn beside(
+    device: &dyn BlockDevice,
+    space: u64,
+    own: ByteRange,
+) -> Result<Option<String>, VolumeError> {
+    rest::stranger(device, ByteRange::new(0, space), vec![own])
+}
+
+/// Refuses to write through a header that is apart if the volume on `data` has one of its own which
+/// contradicts it, because what is written would be noise by that one.
+pub(crate) fn check_own_header(
+    use_: Use,
+    header: &dyn BlockDevice,
+    data: &dyn BlockDevice,
+) -> Result<(), VolumeError> {
+    use crate::luks_header::Own;
+    let (Ok(header), Ok(own)) = (LuksHeader::read(header), LuksHeader::read(data)) else {
+        return Ok(());
+    };
+    match header.own(&own) {
+        Own::Newer | Own::Unclear => check(use_, State::OtherHeader, "", &[]),
+        Own::Same | Own::Erased | Own::Other | Own::Older => Ok(()),
+    }
+}
+
+/// Refuses to write to data of which nothing shows that they belong to the header, or to the
+/// parameters, by which they decrypt. `stored` is where the data lie, as they are stored there, and
+/// `plaintext` is the same decrypted.
+///
+/// They belong together if anything in the plaintext differs from noise. Blocks that were never
+/// written show nothing, so there is nothing to compare on a fresh device.
+///
+/// # Errors
+/// [`VolumeError::Judged`], and those of reading.
+pub fn check_together(
+    use_: Use,
+    stored: &dyn BlockDevice,
+    plaintext: &dyn BlockDevice,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    if matches!(use_, Use::Read) || !signature::names(plaintext)?.is_empty() {
+        return Ok(());
+    }
+    let named = signature::names(stored)?;
+    if let Some(found) = named.first() {
+        return check(use_, State::Unencrypted, found.to_string(), accepted);
+    }
+    let mut is_noise = false;
+    let mut buffers = [AlignedBuffer::new(0), AlignedBuffer::new(0)];
+    for range in signature::samples(stored.geometry().size.min(plaintext.geometry().size)) {
+        let unit = u64::from(plaintext.geometry().logical_block);
+        let range = ByteRange::new(range.offset & !(unit - 1), range.length & !(unit - 1));
+        for (device, buffer) in [stored, plaintext].iter().zip(&mut buffers) {
+            *buffer = AlignedBuffer::new(range.length as usize);
+            device.read_at(range.offset, buffer)?;
+        }
+        let [stored, plain] = &buffers;
+        for (at, (stored, plain)) in (range.offset..)
+            .step_by(SECTOR)
+            .zip(stored.chunks_exact(SECTOR).zip(plain.chunks_exact(SECTOR)))
+        {
+            match (Bytes::of(stored), Bytes::of(plain)) {
+                (Bytes::Blank, _) => {}
+                (_, Bytes::Blank | Bytes::Readable) => return Ok(()),
+                (Bytes::Readable, Bytes::Noise) => {
+                    let found = format!("readable data at byte {at}");
+                    return check(use_, State::Unencrypted, found, accepted);
+                }
+                (Bytes::Noise, Bytes::Noise) => is_noise = true,
+            }
+        }
+    }
+    match is_noise {
+        true => check(use_, State::Unknown, "", accepted),
+        false => Ok(()),
+    }
+}
+
+/// The unit that is compared, bytes.
+const SECTOR: usize = 512;
