@@ -94,7 +94,7 @@ const OF_LUKS2: &[Row] = rows! {
     "reencrypt --decrypt": Writes, None, "volume reencrypt IMAGE PASS --decrypt --yes QUIET";
     "reencrypt --encrypt": Writes, None, "volume reencrypt IMAGE PASS CHEAP --encrypt --yes QUIET";
     "serve as the header": Writes, None,
-        "volume serve other --header IMAGE PASS --nbd here.sock --daemon";
+        "volume serve other --header IMAGE PASS --nbd here.sock --daemon --yes";
     "info": Looks, Some("pass"), "volume info IMAGE";
     "header backup": Looks, Some("pass"), "volume header backup IMAGE --output again";
     "header restore from it": Looks, Some("pass"),

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use testkit::{Running, Sandbox};
-use volume::{Access, Limits, Opening, Secret};
+use volume::{Access, Limits, Opening, Secret, Terms};
 
 /// Bytes of the volume's data.
 const DATA: u64 = 2 * MIB;
@@ -66,7 +66,11 @@ pub fn opened(device: &NbdDevice) -> Box<dyn BlockDevice + '_> {
     let key = Secret::Passphrase(Key::from_slice(b"a passphrase"));
     let limits = Limits::default();
     let watch = |_| ControlFlow::Continue(());
-    let opened = opening.unlock(device, device, &key, Access::Write, &limits, &watch);
+    let terms = Terms {
+        access: Access::Write,
+        ..Terms::reading(&limits, &watch)
+    };
+    let opened = opening.unlock(device, device, &key, &terms);
     let opened = opened.unwrap().allowing_discards();
     opened.device(device, device).unwrap()
 }

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use volume::luks2;
 use volume::tcrypt::{self, Family, Prf, Sealing};
-use volume::{Access, Hash, Kdf, Limits, Opening, SealedDevice, SealedMapping, Secret};
+use volume::{Access, Hash, Kdf, Limits, Opening, SealedDevice, SealedMapping, Secret, Terms};
 
 /// Plaintext of each.
 pub const SIZE: u64 = 512 << 10;
@@ -143,7 +143,15 @@ impl Volume {
         let limits = Limits::default();
         let go_on = |_| ControlFlow::Continue(());
         let mut opened = opening
-            .unlock(&device, &device, &secret, access, &limits, &go_on)
+            .unlock(
+                &device,
+                &device,
+                &secret,
+                &Terms {
+                    access,
+                    ..Terms::reading(&limits, &go_on)
+                },
+            )
             .expect("a volume opens");
         if self.policy == TrimPolicy::Pass {
             opened = opened.allowing_discards();

@@ -134,6 +134,7 @@ fn a_volume_on_a_device_takes_no_more_than_it_was_told() {
     let text = b"precious";
     let file = File::options().write(true).open(sandbox.path("v")).unwrap();
     file.write_all_at(text, 4 * MIB - 100_000).unwrap();
+    drop(file);
     let Some(disk) = Loop::new(&sandbox.path("v")) else {
         return;
     };
@@ -190,5 +191,6 @@ fn no_copy_of_a_header_is_written_behind_the_volume() {
     // Nothing is lost where nothing is.
     let file = File::options().write(true).open(sandbox.path("v")).unwrap();
     file.set_len(8 * MIB).unwrap();
+    drop(file);
     sandbox.volume(&format!("passwd {renewed} --new-passphrase-file pass"));
 }

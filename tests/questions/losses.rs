@@ -9,7 +9,7 @@ const SIZE: u64 = 24 << 20;
 const MIB: u64 = 1 << 20;
 
 /// An ext4 superblock by hand: only what tells it.
-fn ext4() -> Vec<u8> {
+pub fn ext4() -> Vec<u8> {
     let mut block = vec![0; 2048];
     block[1024..1028].copy_from_slice(&64_u32.to_le_bytes());
     block[1028..1032].copy_from_slice(&4096_u32.to_le_bytes());
@@ -291,7 +291,7 @@ fn what_is_no_noise_is_no_volume_without_a_header() {
     let mut wrong = Vec::new();
     for place in [0, 5 * MIB, 20 * MIB] {
         file(&sandbox, "x", SIZE, &[(place, &text)]);
-        let words = format!("at byte {place} that are not encrypted");
+        let words = format!("x holds readable data at byte {place}, which would not be there");
         for command in encrypting() {
             wrong.extend(refused(&sandbox, &command, b"", 4, &[&words]));
         }

@@ -3,6 +3,7 @@
 //! give none.
 
 mod behind;
+mod judge;
 mod losses;
 mod meanwhile;
 mod same;

@@ -14,8 +14,8 @@
 //! [`check_together`] at data that are about to be written through a header or parameters from
 //! elsewhere.
 
-use crate::{LuksHeader, VolumeError, rest};
-use block::signature::{self, Bytes};
+use crate::{Format, LuksHeader, VolumeError, luks1, luks2, rest};
+use block::signature::{self, Bytes, Found};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use std::fmt;
 
@@ -154,8 +154,10 @@ impl fmt::Display for Finding {
                     "holds {found}, which would not be there if the data were encrypted this way"
                 )
             }
-            State::Unknown => f.write_str(
-                "holds data that decrypt to noise, so they may be encrypted with another key",
+            State::Unknown => write!(
+                f,
+                "holds {found} that decrypt to noise: encrypted data looks like this if its key is \
+                 another one"
             ),
         }
     }
@@ -269,6 +271,45 @@ fn stranger(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
     }
 }
 
+/// The name of a LUKS volume that was found at the start of `device`: by its version, name and key slots, which cannot be made again.
+pub fn known_better(found: &Found, device: &dyn BlockDevice) -> Option<String> {
+    (found.name == signature::LUKS && found.at == 0).then_some(())?;
+    let format = Format::detect(device).ok()??;
+    let (uuid, label, slots): (String, String, Vec<u32>) = match format {
+        Format::Luks1 => {
+            let header = luks1::Header::read(device).ok()?;
+            let slots = (0..).zip(&header.keyslots);
+            let active = slots.filter(|(_, slot)| slot.active);
+            let numbers = active.map(|(number, _)| number).collect();
+            (header.uuid.to_string(), String::new(), numbers)
+        }
+        Format::Luks2 => {
+            let header = luks2::Header::read(device).ok()?;
+            let slots = header.metadata.keyslots.keys().copied().collect();
+            (
+                header.binary.uuid.to_string(),
+                header.binary.label.to_string(),
+                slots,
+            )
+        }
+        _ => return None,
+    };
+    let label = match label.is_empty() {
+        true => String::new(),
+        false => format!(" \"{}\"", label.escape_debug()),
+    };
+    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
+    let slots = match slots.as_slice() {
+        [] => "no key slots".to_owned(),
+        [one] => format!("key slot {one}"),
+        several => format!("key slots {}", several.join(", ")),
+    };
+    Some(format!(
+        "a {} volume{label} (UUID {uuid}, {slots})",
+        format.title()
+    ))
+}
+
 /// Bytes of a LUKS1 header.
 const LUKS1_BYTES: u64 = 592;
 
@@ -317,9 +358,10 @@ pub fn check_together(
     }
     let named = signature::names(stored)?;
     if let Some(found) = named.first() {
-        return check(use_, State::Unencrypted, found.to_string(), accepted);
+        let words = known_better(found, stored).unwrap_or_else(|| found.to_string());
+        return check(use_, State::Unencrypted, words, accepted);
     }
-    let mut is_noise = false;
+    let mut noise = None;
     let mut buffers = [AlignedBuffer::new(0), AlignedBuffer::new(0)];
     for range in signature::samples(stored.geometry().size.min(plaintext.geometry().size)) {
         let unit = u64::from(plaintext.geometry().logical_block);
@@ -340,13 +382,16 @@ pub fn check_together(
                     let found = format!("readable data at byte {at}");
                     return check(use_, State::Unencrypted, found, accepted);
                 }
-                (Bytes::Noise, Bytes::Noise) => is_noise = true,
+                (Bytes::Noise, Bytes::Noise) => noise = noise.or(Some(at)),
             }
         }
     }
-    match is_noise {
-        true => check(use_, State::Unknown, "", accepted),
-        false => Ok(()),
+    match noise {
+        Some(at) => {
+            let found = format!("data from byte {at} on");
+            check(use_, State::Unknown, found, accepted)
+        }
+        None => Ok(()),
     }
 }
 

@@ -17,6 +17,7 @@ use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print_done, standard, stop_on_signal};
 use block::hold;
+use block::layer::Slice;
 use block::{BlockDevice, ByteRange, transfer};
 use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
@@ -99,6 +100,10 @@ pub struct CreateOptions {
         requires = "tcrypt_hidden"
     )]
     pub outer_keyfiles: Vec<PathBuf>,
+    /// Overwrite all old data of the file or device; otherwise they stay readable until the volume is
+    /// written there
+    #[arg(long)]
+    wipe: bool,
     /// Do not fill a VeraCrypt volume with noise; its unused space can then be recognised
     #[arg(long)]
     pub quick: bool,
@@ -240,7 +245,8 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     // An impossible request fails here, while the old volume is still there.
     let draft = Draft::new(device);
     let mut sealed = None;
-    let uuid = match options.kind {
+    let key = || Key::from_slice(volume_key.as_bytes());
+    let (uuid, mapping) = match options.kind {
         Kind::Luks1 => {
             let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
                 unreachable!("LUKS1 has no other");
@@ -254,7 +260,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                 detached: header.is_some(),
                 uuid: options.uuid.clone(),
             };
-            luks1::Header::create(&draft, &creation, &volume_key, &secret)?.uuid
+            let header = luks1::Header::create(&draft, &creation, &volume_key, &secret)?;
+            let mapping = header.mapping(key(), &data.device)?;
+            (header.uuid, Some(mapping))
         }
         _ => {
             let creation = luks2::Creation {
@@ -274,12 +282,15 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                 uuid: options.uuid.clone(),
             };
             let header = luks2::Header::create(&draft, &creation, &volume_key, &secret)?;
-            if header.is_sealed() {
-                let key = Key::from_slice(volume_key.as_bytes());
-                let mapping = header.sealed_mapping(key, Access::Write)?;
-                sealed = Some(SealedDevice::fresh(&data.device, &mapping)?);
-            }
-            header.binary.uuid
+            let mapping = match header.is_sealed() {
+                true => {
+                    let mapping = header.sealed_mapping(key(), Access::Write)?;
+                    sealed = Some(SealedDevice::fresh(&data.device, &mapping)?);
+                    None
+                }
+                false => Some(header.mapping(key(), &data.device)?),
+            };
+            (header.binary.uuid, mapping)
         }
     };
     let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
@@ -289,6 +300,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
     device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
     if options.yes {
         losses::shred_header(device)?;
+    }
+    if let Some(mapping) = mapping.filter(|_| options.wipe || data.is_full()) {
+        take_over(&data.device, mapping, options)?;
     }
     if let Some(sealed) = sealed {
         // Without a header, the half-written data are not taken for a volume.
@@ -304,6 +318,36 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         "{format} volume {uuid}: {encryption}, {} bits, {kdf}\n",
         key_bytes * 8
     ));
+    Ok(())
+}
+
+/// Writes zeros into the volume: everywhere, or where a file system, or a table, of before would be
+/// found. It shows later that the data belong to their header.
+fn take_over(data: &Disk, mapping: Mapping, options: &CreateOptions) -> Result<(), Failure> {
+    const EDGE: u64 = 1 << 20;
+    let size = mapping.data.length;
+    let volume = CryptDevice::new(data, mapping)?;
+    let stop = stop_on_signal()?;
+    let ranges = match options.wipe {
+        true => vec![ByteRange::new(0, size)],
+        false => {
+            eprintln!(
+                "warning: the old data of {} stay readable until the volume is written there: \
+                 --wipe overwrites them now",
+                options.image.display()
+            );
+            let edge = EDGE.min(size);
+            vec![ByteRange::new(0, edge), ByteRange::new(size - edge, edge)]
+        }
+    };
+    for range in ranges {
+        let part = Slice::new(&volume, range).map_err(VolumeError::Block)?;
+        let progress = Progress::bytes(options.no_progress, range.length);
+        let report = |done| tell(&progress, &stop, done);
+        let outcome = transfer::zero(&part, &report);
+        progress.finish();
+        outcome?;
+    }
     Ok(())
 }
 
@@ -401,6 +445,7 @@ impl CreateOptions {
             ("--uuid", self.uuid.is_some(), LUKS),
             ("--key-size", self.key_size.is_some(), LUKS),
             ("--offset", self.offset.is_some(), LUKS),
+            ("--wipe", self.wipe, LUKS),
             ("--header", self.header.is_some(), LUKS),
             ("--hash", self.hash.is_some(), WITH_HEADER),
             (

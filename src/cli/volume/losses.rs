@@ -6,7 +6,7 @@ use super::arguments::side_header;
 use super::create::fill;
 use super::disk::{self, Disk};
 use crate::cli::Failure;
-use block::signature::{self, Bytes, Content, Found};
+use block::signature::{self, Bytes, Content};
 use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
 use fitting::Fitting;
 use std::fs::File;
@@ -67,7 +67,7 @@ pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
 
 /// Refuses because `place`, which is open as `device`, holds `content`.
 fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
-    let words = content.in_words(|found| known_better(found, device));
+    let words = content.in_words(|found| judge::known_better(found, device));
     let judged = judge::check(Use::Overwrite, State::Data, words, &[]);
     judged.map_or_else(
         |error| at(place, error),
@@ -120,13 +120,16 @@ pub fn inside(volume: &dyn BlockDevice, written: &[ByteRange]) -> Result<Option<
         }
         let samples = signature::samples(volume.geometry().size);
         for range in written.iter().chain(&samples) {
-            if let Some(place) = first_data(&volume, *range)? {
-                let words = format!(
+            return Ok(Some(match first_data(&volume, *range)? {
+                None => continue,
+                Some((place, Bytes::Readable)) => {
+                    format!("readable data at byte {place}, with no known signature")
+                }
+                Some((place, _)) => format!(
                     "data from byte {place} on, with no known signature (encrypted data and media \
                      look like this, and so does a new volume that was filled with noise)"
-                );
-                return Ok(Some(words));
-            }
+                ),
+            }));
         }
         Ok(volume.damaged().map(|place| {
             format!(
@@ -138,8 +141,11 @@ pub fn inside(volume: &dyn BlockDevice, written: &[ByteRange]) -> Result<Option<
     Ok(look().map_err(VolumeError::Block)?)
 }
 
-/// The first sector in `range` with anything but zeros or ones.
-fn first_data(volume: &dyn BlockDevice, range: ByteRange) -> Result<Option<u64>, BlockError> {
+/// The first sector in `range` with anything but zeros or ones: its place and kind.
+fn first_data(
+    volume: &dyn BlockDevice,
+    range: ByteRange,
+) -> Result<Option<(u64, Bytes)>, BlockError> {
     const PIECE: u64 = 1 << 20;
     let geometry = volume.geometry();
     let unit = u64::from(geometry.logical_block);
@@ -149,52 +155,14 @@ fn first_data(volume: &dyn BlockDevice, range: ByteRange) -> Result<Option<u64>,
         let length = (end - at).next_multiple_of(unit).min(PIECE);
         let mut bytes = AlignedBuffer::new(length as usize);
         volume.read_at(at, &mut bytes)?;
-        let mut sectors = (at..).step_by(512).zip(bytes.chunks_exact(512));
-        if let Some((place, _)) = sectors.find(|(_, sector)| Bytes::of(sector) != Bytes::Blank) {
-            return Ok(Some(place));
+        let sectors = bytes.chunks_exact(512).map(Bytes::of);
+        let mut sectors = (at..).step_by(512).zip(sectors);
+        if let Some(found) = sectors.find(|(_, kind)| *kind != Bytes::Blank) {
+            return Ok(Some(found));
         }
         at += length;
     }
     Ok(None)
-}
-
-/// A LUKS volume by its version, name and key slots, which cannot be made again.
-fn known_better(found: &Found, device: &Disk) -> Option<String> {
-    (found.name == signature::LUKS && found.at == 0).then_some(())?;
-    let format = Format::detect(device).ok()??;
-    let (uuid, label, slots): (String, String, Vec<u32>) = match format {
-        Format::Luks1 => {
-            let header = luks1::Header::read(device).ok()?;
-            let slots = (0..).zip(&header.keyslots);
-            let active = slots.filter(|(_, slot)| slot.active);
-            let numbers = active.map(|(number, _)| number).collect();
-            (header.uuid.to_string(), String::new(), numbers)
-        }
-        Format::Luks2 => {
-            let header = luks2::Header::read(device).ok()?;
-            let slots = header.metadata.keyslots.keys().copied().collect();
-            (
-                header.binary.uuid.to_string(),
-                header.binary.label.to_string(),
-                slots,
-            )
-        }
-        _ => return None,
-    };
-    let label = match label.is_empty() {
-        true => String::new(),
-        false => format!(" \"{}\"", label.escape_debug()),
-    };
-    let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
-    let slots = match slots.as_slice() {
-        [] => "no key slots".to_owned(),
-        [one] => format!("key slot {one}"),
-        several => format!("key slots {}", several.join(", ")),
-    };
-    Some(format!(
-        "a {} volume{label} (UUID {uuid}, {slots})",
-        format.title()
-    ))
 }
 
 /// Overwrites the header of a LUKS volume that is about to be replaced on `device`, and all its key

@@ -1,6 +1,6 @@
 //! Linux: locks of open file descriptions, `flock`, O_EXCL, and what stands below.
 
-use super::processes::{Opened, with_lock, with_open};
+use super::processes::{Opened, with_lock, with_open, with_writing};
 use super::{Hold, User, Users, unopened};
 use crate::signature::standing_on;
 use crate::sys::ioctl;
@@ -136,7 +136,7 @@ fn attempt(path: &Path, kind: PathKind, write: bool, hold: Hold) -> Result<Attem
             Identity::Device(number) => users_below(number),
             Identity::Inode { .. } => Vec::new(),
         };
-        users.extend(with_open(identity, |opened| opened.write));
+        users.extend(with_writing(identity));
         users.retain(|user| !is_this_process(user));
         if !users.is_empty() {
             return Ok(Attempt::Refused(Users(users), FOREIGN));

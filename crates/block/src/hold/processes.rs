@@ -2,7 +2,9 @@
 
 use super::{Identity, User};
 use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags, makedev, statx};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// A process's access to, and locks on, a file or device that it has open.
@@ -14,6 +16,59 @@ pub(super) struct Opened {
     pub shared: bool,
     /// It has such a lock that keeps out everybody.
     pub alone: bool,
+}
+
+/// The processes that write to `target`, or will as soon as a client comes.
+pub(super) fn with_writing(target: Identity) -> Vec<User> {
+    let mut users = with_open(target, |opened| opened.write);
+    users.extend(lazy_servers(target));
+    users
+}
+
+/// Servers that open their file when a client connects, and not before: they are known by their
+/// names and arguments.
+fn lazy_servers(target: Identity) -> Vec<User> {
+    const LAZY: [&str; 1] = ["nbdkit"];
+    let mut users = Vec::new();
+    for process in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let place = process.path();
+        let name = fs::read_to_string(place.join("comm")).unwrap_or_default();
+        let pid = process
+            .file_name()
+            .to_str()
+            .and_then(|pid| pid.parse().ok());
+        if let (Some(pid), true) = (pid, LAZY.contains(&name.trim_end()))
+            && names_in_arguments(&place, target)
+        {
+            users.push(describe(pid, &place));
+        }
+    }
+    users
+}
+
+/// Whether a process was started with the path of `target` as an argument, or behind the `=` of
+/// one. A server has left the folder in which it was started, and its environment tells it.
+fn names_in_arguments(place: &Path, target: Identity) -> bool {
+    let read = |name: &str| fs::read(place.join(name)).unwrap_or_default();
+    let (arguments, environment) = (read("cmdline"), read("environ"));
+    let folder = environment
+        .split(|byte| *byte == 0)
+        .find_map(|variable| variable.strip_prefix(b"PWD="));
+    let folder = Path::new(OsStr::from_bytes(folder.unwrap_or(b"/")));
+    let arguments: Vec<&[u8]> = arguments.split(|byte| *byte == 0).collect();
+    let is_read_only = |argument: &&[u8]| matches!(*argument, b"-r" | b"--readonly");
+    let values = arguments.iter().flat_map(|argument| {
+        let behind = argument.iter().position(|byte| *byte == b'=');
+        [Some(*argument), behind.map(|at| &argument[at + 1..])]
+    });
+    !arguments.iter().any(is_read_only)
+        && values
+            .flatten()
+            .filter(|value| !value.is_empty())
+            .any(|value| {
+                let path = folder.join(OsStr::from_bytes(value));
+                fs::metadata(path).is_ok_and(|found| Identity::of(&found) == target)
+            })
 }
 
 /// The processes that have `target` open in a way that `counts`; those of other users

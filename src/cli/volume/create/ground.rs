@@ -21,6 +21,8 @@ pub struct Ground<'a> {
     path: &'a Path,
     /// The user has said that whatever it holds may go.
     confirmed: bool,
+    /// It holds something.
+    full: bool,
     made: Option<Made<'a>>,
 }
 
@@ -31,10 +33,14 @@ impl<'a> Ground<'a> {
     /// Exit code 4 if it is in use, and if it holds anything, unless `yes`.
     pub fn take(path: &'a Path, size: Option<Extent>, yes: bool) -> Result<Self, Failure> {
         if disk::is_remote(path) || path.exists() {
+            let device = disk::take_over(path, yes)?;
+            // Otherwise it would have been refused.
+            let full = yes && !device.content(path)?.is_blank();
             return Ok(Self {
-                device: disk::take_over(path, yes)?,
+                device,
                 path,
                 confirmed: yes,
+                full,
                 made: None,
             });
         }
@@ -61,8 +67,14 @@ impl<'a> Ground<'a> {
             path,
             // That was said before there was anything.
             confirmed: false,
+            full: false,
             made,
         })
+    }
+
+    /// Whether it held anything.
+    pub fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Looks once more, right before the first write: passphrases have been asked for

@@ -1,0 +1,185 @@
+//! The judge's own table, cell by cell: every state, built as files, against every use, as a command
+//! and as the engine's function. The table decides what is expected.
+
+use super::losses::ext4;
+use super::{file, run, sandbox};
+use std::fs;
+use testkit::{CHEAP, Sandbox};
+use volume::judge::{Ruling, State, Use};
+use volume::{Access, OpenOptions, Secret, Volume, VolumeError};
+
+const MIB: u64 = 1 << 20;
+
+/// A command for each use, of the volume `V`, which may be more than its image.
+fn command(use_: Use) -> String {
+    match use_ {
+        Use::Read => "open V --passphrase-file pass".into(),
+        Use::WriteData => "serve V --nbd sock --daemon --passphrase-file pass".into(),
+        Use::ChangeHeader => {
+            format!("key add V --passphrase-file pass --new-passphrase-file other {CHEAP}")
+        }
+        Use::MendHeader => "header repair V --passphrase-file pass".into(),
+        Use::Reencrypt => format!("reencrypt V --passphrase-file pass {CHEAP} --no-progress"),
+        Use::Encrypt => {
+            format!("reencrypt d.img --encrypt --header new --passphrase-file pass {CHEAP}")
+        }
+        Use::Overwrite => format!("create d.img --passphrase-file pass {CHEAP}"),
+    }
+}
+
+/// Makes `d.img`, and `h` if the header is apart: whether it is, and the words of the refusal.
+fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
+    for name in ["d.img", "h", "new"] {
+        let _ = fs::remove_file(sandbox.path(name));
+    }
+    let create = |names: &str, size: u64| {
+        sandbox.volume(&format!(
+            "create {names} --size {size} --passphrase-file pass {CHEAP}"
+        ));
+    };
+    let sectors = 24 * MIB / 512;
+    match state {
+        State::Data => {
+            create("d.img", sectors);
+            (false, "holds a LUKS2 volume")
+        }
+        State::StaleHeader => {
+            create("d.img", sectors);
+            let mut image = sandbox.read("d.img");
+            image[..16 << 10].fill(0);
+            image[..512].copy_from_slice(&table());
+            sandbox.write("d.img", image);
+            (false, "only an old copy of that header is left")
+        }
+        State::Member => {
+            create("d.img", sectors);
+            let mut image = sandbox.read("d.img");
+            let at = (image.len() - 8192) & !4095;
+            image[at..at + 4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
+            sandbox.write("d.img", image);
+            (false, "the other disks would differ from it")
+        }
+        State::OtherHeader => {
+            create("d.img", sectors);
+            sandbox.volume("header backup d.img --output h");
+            sandbox.volume(&format!(
+                "reencrypt d.img --passphrase-file pass {CHEAP} --no-progress"
+            ));
+            (
+                true,
+                "has a header of its own, and h describes another encryption of the data",
+            )
+        }
+        State::Unencrypted => {
+            create("d.img --header h", sectors);
+            file(sandbox, "d.img", 24 * MIB, &[(0, &ext4())]);
+            (
+                true,
+                "would not be there if the data were encrypted this way",
+            )
+        }
+        State::Unknown => {
+            create("other.img --header h2", sectors);
+            create("d.img --header h", sectors);
+            let plain = ext4();
+            file(sandbox, "fs", MIB, &[(0, &plain), (4096, &[7; 4096])]);
+            sandbox.volume("import other.img --header h2 --input fs --passphrase-file pass");
+            fs::rename(sandbox.path("other.img"), sandbox.path("d.img")).unwrap();
+            (true, "decrypt to noise")
+        }
+    }
+}
+
+/// An MBR with one partition.
+fn table() -> [u8; 512] {
+    let mut sector = [0; 512];
+    let entry = [0x80, 0, 1, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0];
+    sector[446..462].copy_from_slice(&entry);
+    sector[510..].copy_from_slice(&[0x55, 0xaa]);
+    sector
+}
+
+#[test]
+fn every_cell_of_the_table_is_what_the_program_does() {
+    let sandbox = sandbox();
+    for state in State::ALL {
+        let (is_apart, words) = build(&sandbox, state);
+        let names: &[&str] = if is_apart {
+            &["d.img", "h"]
+        } else {
+            &["d.img"]
+        };
+        let before: Vec<Vec<u8>> = names.iter().map(|name| sandbox.read(name)).collect();
+        let volume = if is_apart {
+            "d.img --header h"
+        } else {
+            "d.img"
+        };
+        for use_ in Use::ALL {
+            let ruling = use_.ruling(state);
+            for yes in [false, true] {
+                // Not every command has the option.
+                if yes && matches!(use_, Use::Read | Use::ChangeHeader) {
+                    continue;
+                }
+                for (name, bytes) in names.iter().zip(&before) {
+                    sandbox.write(name, bytes);
+                }
+                let _ = fs::remove_file(sandbox.path("new"));
+                let mut line = command(use_).replace('V', volume);
+                if yes {
+                    line += " --yes";
+                }
+                let answer = run(&sandbox, &line, b"");
+                let is_refused = match ruling {
+                    Ruling::Allowed => false,
+                    Ruling::Ask => !yes,
+                    Ruling::Refused => true,
+                };
+                let case = format!("{state:?} {use_:?} {yes}: `{line}` {answer:?}");
+                assert_eq!(answer.said.contains(words), is_refused, "{case}");
+                if is_refused {
+                    assert_eq!(answer.code, Some(4), "{case}");
+                    for (name, bytes) in names.iter().zip(&before) {
+                        assert!(sandbox.read(name) == *bytes, "{case}: {name} was changed");
+                    }
+                }
+                if use_ == Use::WriteData && answer.code == Some(0) {
+                    sandbox.volume("umount d.img");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_engine_says_the_same_as_the_program() {
+    let sandbox = sandbox();
+    let secret = Secret::Passphrase(cipher::Key::from_slice(b"a passphrase of many letters"));
+    for state in State::ALL {
+        let (is_apart, _) = build(&sandbox, state);
+        for (access, use_) in [(Access::Read, Use::Read), (Access::Write, Use::WriteData)] {
+            for accepted in [&[][..], &[state]] {
+                let options = OpenOptions {
+                    header: is_apart.then(|| sandbox.path("h")),
+                    access,
+                    accepted,
+                    ..OpenOptions::default()
+                };
+                let opened = Volume::open(&sandbox.path("d.img"), Some(&secret), &options);
+                let is_refused = match use_.ruling(state) {
+                    Ruling::Allowed => false,
+                    Ruling::Ask => accepted.is_empty(),
+                    Ruling::Refused => true,
+                };
+                match opened {
+                    Err(VolumeError::Judged(finding)) => {
+                        assert!(is_refused, "{state:?} {use_:?}: {finding}");
+                        assert_eq!((finding.state, finding.use_), (state, use_));
+                    }
+                    opened => assert!(opened.is_ok() && !is_refused, "{state:?}: {opened:?}"),
+                }
+            }
+        }
+    }
+}
