@@ -529,6 +529,7 @@ fn a_tail_stays_what_it_is_when_sectors_become_smaller() {
         .open(sandbox.path("v.img"))
         .unwrap();
     file.write_all(&[0x55; 1000]).unwrap();
+    drop(file);
     let export = "export v.img --passphrase-file one --output -";
     let before = sandbox.volume(export);
     for size in [512, 4096, 512] {

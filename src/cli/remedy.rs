@@ -189,7 +189,7 @@ fn judged_remedy(finding: &Finding) -> String {
             "Nothing was changed. If you want the encrypted volume back instead of that, give \
              --yes."
         }
-        (State::OtherHeader, _) | (State::Data, _) => return finding.remedy().to_owned(),
+        (State::OtherHeader, _) | (State::Data, _) => return finding.remedy(),
     };
     remedy.to_owned()
 }

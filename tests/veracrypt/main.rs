@@ -127,7 +127,10 @@ fn a_normal_volume_with_a_hidden_one() {
     );
 
     sandbox.write("plain", vec![0x5a; 3 << 20]);
-    sandbox.volume(&format!("import {V} --passphrase-file one --input plain"));
+    // The noise of a new volume could be data as well.
+    let import = format!("import {V} --passphrase-file one --input plain");
+    sandbox.fails(4, &format!("volume {import}"));
+    sandbox.volume(&format!("{import} --yes"));
     sandbox.volume(
         "create v.img --yes --type veracrypt --tcrypt-hidden 2MiB --cipher serpent --hash sha256 \
          --veracrypt-pim 2 --outer-pim 1 --passphrase-file one --new-passphrase-file two",

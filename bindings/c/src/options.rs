@@ -2,6 +2,7 @@
 
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::text::{path_of, str_of};
+use ::volume::judge::State;
 use ::volume::tcrypt::Keyfiles;
 use ::volume::{Format, Parameters, Secret};
 use cipher::Key;
@@ -19,6 +20,7 @@ pub struct cryptmark_options {
     pub(crate) format: Option<Format>,
     pub(crate) header: Option<PathBuf>,
     pub(crate) write: bool,
+    pub(crate) accepted: Vec<State>,
     pub(crate) parameters: Parameters,
     keyfiles: Vec<PathBuf>,
     pub(crate) secret: Option<Secret>,
@@ -130,6 +132,7 @@ impl cryptmark_options {
         match name {
             "format" => self.format = Some(format(value)?),
             "write" => self.write = flag(name, value)?,
+            "allow" => self.accepted.push(loss(value)?),
             "cipher" => said.cipher = Some(value.to_owned()),
             "key_size" => said.key_size = Some(number(name, value)?),
             "hash" => said.hash = Some(value.to_owned()),
@@ -152,6 +155,17 @@ impl cryptmark_options {
         }
         Ok(())
     }
+}
+
+/// The loss of that name, which a caller may allow.
+fn loss(name: &str) -> Result<State, Fault> {
+    State::named(name).ok_or_else(|| {
+        let names = State::ALL.map(State::name).join(", ");
+        Fault::input(
+            format!("there is no loss `{name}` to allow"),
+            format!("Use one of: {names}."),
+        )
+    })
 }
 
 /// The format of that name.

@@ -46,6 +46,7 @@ pub unsafe extern "C" fn cryptmark_open(
                 true => Access::Write,
                 false => Access::Read,
             },
+            accepted: &options.accepted,
             ..OpenOptions::default()
         };
         let opened = Volume::open(path, options.secret.as_ref(), &how)?;

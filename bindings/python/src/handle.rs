@@ -14,6 +14,7 @@ use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use volume::judge::State;
 use volume::tcrypt::Keyfiles;
 use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
 
@@ -22,7 +23,7 @@ use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
 #[pyo3(signature = (
     source, secret, write, format, header, *, cipher, key_size, hash, offset, skip, size, sector_size,
     iv_large_sectors, key_slot, tcrypt_hidden, tcrypt_backup, tcrypt_system, veracrypt_pim, keyfiles,
-    key_derivation, experimental
+    key_derivation, experimental, allow
 ))]
 #[expect(
     clippy::too_many_arguments,
@@ -51,8 +52,13 @@ pub fn open(
     keyfiles: Option<Vec<PathBuf>>,
     key_derivation: Option<String>,
     experimental: bool,
+    allow: Vec<String>,
 ) -> PyResult<Handle> {
     let format = format.map(format_named).transpose()?;
+    let accepted: Vec<State> = allow
+        .iter()
+        .map(|name| loss(py, name))
+        .collect::<PyResult<_>>()?;
     let secret = secret.map(|given| given.secret(py)).transpose()?;
     let source = Source::new(source, write)?;
     // Nothing is written to a header.
@@ -89,6 +95,7 @@ pub fn open(
             _ => None,
         },
         access: if write { Access::Write } else { Access::Read },
+        accepted: &accepted,
         watch: &listen,
         ..OpenOptions::default()
     };
@@ -131,6 +138,15 @@ fn all_raised<T>(
 ) -> PyResult<T> {
     objects.iter().try_for_each(|object| object.raised())?;
     result.raised(py)
+}
+
+/// The loss of that name, which the caller allows.
+fn loss(py: Python<'_>, name: &str) -> PyResult<State> {
+    State::named(name).ok_or_else(|| {
+        let message = format!("there is no loss `{name}` to allow");
+        let remedy = format!("Use one of: {}.", State::ALL.map(State::name).join(", "));
+        exception(py, "BadInput", &message, &remedy, None)
+    })
 }
 
 /// The format of that name.

@@ -110,7 +110,12 @@ impl State {
         Self::Unknown,
     ];
 
-    /// The name by which a caller accepts the loss: small letters and hyphens.
+    /// The state of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.name() == name)
+    }
+
+    /// The name by which a caller allows the loss: small letters and hyphens.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
@@ -169,15 +174,19 @@ impl Finding {
         self.use_.ruling(self.state)
     }
 
-    /// The remedy for programs that have no options.
-    pub const fn remedy(&self) -> &'static str {
+    /// The remedy for programs that have no options. It names the loss to allow.
+    pub fn remedy(&self) -> String {
+        self.advice().replace("NAME", self.state.name())
+    }
+
+    const fn advice(&self) -> &'static str {
         match (self.state, self.ruling()) {
             (State::StaleHeader, Ruling::Ask) if matches!(self.use_, Use::MendHeader) => {
                 "Nothing was changed. If you want the encrypted volume back instead of that, allow \
-                 the loss."
+                 `NAME`."
             }
             (State::Data | State::StaleHeader | State::Member, Ruling::Ask) => {
-                "All of that would be lost. If you don't need it, allow the loss."
+                "All of that would be lost. If you don't need it, allow `NAME`."
             }
             (State::StaleHeader, _) => {
                 "Nothing was changed. The device has become something else since. Open the old \
@@ -193,11 +202,11 @@ impl Finding {
             }
             (State::Unencrypted, _) => {
                 "Nothing was changed. Check that it is the right device and the right header. If \
-                 you don't need these data, allow the loss."
+                 you don't need these data, allow `NAME`."
             }
             (State::Unknown, _) => {
                 "Nothing was changed. Check the header, the passphrase, the cipher and the hash. \
-                 If all of them are right, allow it."
+                 If all of them are right, allow `NAME`."
             }
             (State::Data, _) => "",
         }

@@ -193,6 +193,7 @@ def open(
     keyfiles: Optional[Iterable[Path]] = None,
     key_derivation: Optional[str] = None,
     experimental: bool = False,
+    allow: Iterable[str] = (),
 ) -> Volume:
     """Opens the encrypted volume in `file`.
 
@@ -213,6 +214,9 @@ def open(
 
     The other arguments are those that volumes without a header need. `offset` and `size` are bytes,
     `key_size` is in bits, and `skip` counts 512-byte units.
+
+    `allow` names losses that you accept when you write, such as "unknown" for data that decrypt to
+    noise. The remedy of a `Protected` names the one that stopped it.
 
     Raises `Error` with a `remedy`. An exception of a file object is its `__cause__`.
     """
@@ -243,6 +247,7 @@ def open(
             keyfiles=_paths(keyfiles),
             key_derivation=key_derivation,
             experimental=experimental,
+            allow=list(allow),
         )
     finally:
         copy[:] = bytes(len(copy))

@@ -234,7 +234,7 @@ impl VolumeError {
             Self::StartLost => "Repair the header: its remains may suffice.".to_owned(),
             Self::Silent { .. } => "Open the volume.".to_owned(),
             Self::NoSecret { format } => format.secrets().to_owned(),
-            Self::Judged(finding) => finding.remedy().to_owned(),
+            Self::Judged(finding) => finding.remedy(),
             Self::Forked { .. } => {
                 "Give the secret and open the volume in each process that uses it.".to_owned()
             }

@@ -4,8 +4,9 @@
 use super::{RepairOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
+use crate::cli::volume::losses::{accepted, at};
 use crate::cli::{Failure, print_done};
-use volume::judge::Use;
+use volume::judge::{self, State, Use};
 use volume::luks2::{Certainty, Header, Rebuilt};
 use volume::{Format, Limits, Secret, VolumeError, luks1};
 
@@ -170,18 +171,10 @@ impl Repair<'_> {
 
     /// Refuses to write over something that is not the volume's.
     fn refuse_stranger(&self, name: Option<String>) -> Result<(), Failure> {
-        match name.filter(|_| !self.options.yes) {
-            None => Ok(()),
-            Some(name) => Err(Failure::new(
-                4,
-                format!(
-                    "{} holds {name} where the LUKS2 header belongs",
-                    self.options.volume.image().display()
-                ),
-                "Nothing was changed. If you want the encrypted volume back instead of that, give \
-                 --yes.",
-            )),
-        }
+        let Some(name) = name else { return Ok(()) };
+        let accepted = accepted(self.options.yes);
+        let judged = judge::check(Use::MendHeader, State::StaleHeader, name, accepted);
+        judged.map_err(|error| at(self.options.volume.image(), error))
     }
 
     /// Refuses to write what may be wrong in some bit.
