@@ -6,9 +6,8 @@ use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::whole::{self, Target};
+use crate::cli::whole::{self, Kind, Target};
 use crate::cli::{Failure, standard};
-use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::signature::{self, Content};
 use block::transfer::{self, TransferError};
@@ -100,55 +99,31 @@ fn to_file(
 ) -> Result<(), Failure> {
     let path = &options.output;
     let unwritable = |error: io::Error| whole::unwritable(path, &error);
-    let target = Target::of(path).map_err(unwritable)?;
-    let held = match target.there().map(PathKind::of) {
-        None => None,
-        // A program that writes to it would go on with a file that has no name any more.
-        Some(Some(PathKind::RegularFile)) => Some(hold_output(options)?),
-        Some(Some(PathKind::BlockDevice)) => {
-            let mut device = hold_output(options)?;
-            let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
-            let needed = volume.geometry().size;
-            if room < needed {
-                return Err(Failure::new(
-                    2,
-                    format!(
-                        "{} has {room} bytes, and the volume {needed}",
-                        path.display()
-                    ),
-                    "Nothing was written. Name a larger device, or a file.",
-                ));
-            }
-            transfer::to_file(volume, &device, false, report)?;
-            return device.sync_all().map_err(unwritable);
-        }
-        Some(None) => {
-            let mut pipe = File::options().write(true).open(path).map_err(unwritable)?;
-            return Ok(transfer::to_writer(volume, &mut pipe, report)?);
-        }
-    };
-    let file = target.draft().map_err(unwritable)?;
-    file.as_file()
-        .set_len(volume.geometry().size)
-        .map_err(unwritable)?;
-    transfer::to_file(volume, file.as_file(), true, report)?;
-    // Windows replaces no file that is open.
-    let held = held.filter(|_| cfg!(not(windows)));
-    let published = target.publish(file).map_err(unwritable);
-    drop(held);
-    published
-}
-
-/// Opens what the output is to replace, and holds it. It is looked at while it is held, so that
-/// no other command writes to it in between.
-fn hold_output(options: &ExportOptions) -> Result<File, Failure> {
-    let path = &options.output;
-    losses::guard_use(path)?;
-    let held = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
-    if !options.yes {
-        losses::guard_file(path, &held)?;
+    let target = Target::of(path, Kind::Plaintext, options.yes)?;
+    if let Some(mut pipe) = target.stream().map_err(unwritable)? {
+        return Ok(transfer::to_writer(volume, &mut pipe, report)?);
     }
-    Ok(held)
+    if let Some(mut device) = target.disk() {
+        let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
+        let needed = volume.geometry().size;
+        if room < needed {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} has {room} bytes, and the volume {needed}",
+                    path.display()
+                ),
+                "Nothing was written. Name a larger device, or a file.",
+            ));
+        }
+        transfer::to_file(volume, device, false, report)?;
+        return device.sync_all().map_err(unwritable);
+    }
+    let draft = target.draft(0o600).map_err(unwritable)?;
+    let file = draft.file();
+    file.set_len(volume.geometry().size).map_err(unwritable)?;
+    transfer::to_file(volume, file, true, report)?;
+    target.publish(draft).map_err(unwritable)
 }
 
 /// Encrypts into a volume.
