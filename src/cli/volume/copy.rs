@@ -116,8 +116,24 @@ fn to_file(
                 "Nothing was written. Name a larger device, or a file.",
             ));
         }
-        transfer::to_file(volume, device, false, report)?;
-        return device.sync_all().map_err(unwritable);
+        let written = AtomicU64::new(0);
+        let report = |done| {
+            written.fetch_max(done, Ordering::Relaxed);
+            report(done)
+        };
+        let copied = transfer::to_file(volume, device, false, &report).map_err(Failure::from);
+        let synced = copied.and_then(|()| device.sync_all().map_err(unwritable));
+        return synced.map_err(|failure| {
+            failure.after(
+                format!(
+                    "{} is overwritten with plaintext, {}",
+                    path.display(),
+                    so_far(written.into_inner())
+                ),
+                "What it held there is lost. Run the export again from the start, or erase the \
+                 plaintext.",
+            )
+        });
     }
     let draft = target.draft(0o600).map_err(unwritable)?;
     let file = draft.file();
@@ -208,23 +224,57 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         written.fetch_max(done, Ordering::Relaxed);
         tell(&progress, &stop, done)
     };
+    let is_stream = matches!(input, Input::Stream(_));
     let outcome = match input {
-        Input::File(file, length) => transfer::from_file(&volume, &file, length, &report),
-        Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report).map(drop),
+        Input::File(file, length) => {
+            transfer::from_file(&volume, &file, length, &report).map(|()| length)
+        }
+        Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report),
     };
     progress.finish();
+    let image = options.volume.image().display();
     match outcome {
         Err(TransferError::Block(BlockError::Protected { .. })) => Err(Failure::new(
             4,
             format!(
                 "the input reaches the hidden volume in {}, which is as it was; of the outer one \
                  at least {} bytes had been written",
-                options.volume.image().display(),
+                image,
                 written.into_inner()
             ),
             fitting,
         )),
-        outcome => Ok(outcome?),
+        Err(error) => {
+            let remedy = match error {
+                TransferError::TooLong { .. } => "Give less input, or a larger volume.",
+                TransferError::Stopped => "Run the import again from the start.",
+                _ => "Remove the cause, and run the import again from the start.",
+            };
+            Err(Failure::from(error).after(
+                format!(
+                    "the volume in {image} is overwritten, {}",
+                    so_far(written.into_inner())
+                ),
+                format!("What it held there is lost, and the rest is as it was. {remedy}"),
+            ))
+        }
+        Ok(imported) => {
+            if is_stream && imported < size {
+                eprintln!(
+                    "note: the input has {imported} bytes; what the volume holds behind them is as \
+                     it was"
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+/// How far an output is overwritten, of which so many bytes are known to be written.
+fn so_far(bytes: u64) -> String {
+    match bytes {
+        0 => "perhaps, from its start on".to_owned(),
+        bytes => format!("at least its first {bytes} bytes"),
     }
 }
 

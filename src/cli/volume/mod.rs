@@ -12,7 +12,7 @@ mod header;
 mod info;
 mod keys;
 mod keyslot;
-mod losses;
+pub mod losses;
 mod open;
 mod protection;
 mod recall;
@@ -21,6 +21,7 @@ mod reencrypt;
 mod resize;
 mod secrets;
 mod typed;
+mod volatile;
 
 #[cfg(target_os = "linux")]
 mod mount;
@@ -166,29 +167,21 @@ impl VolumeCommand {
     fn change(&self) -> Option<Change> {
         let luks = |command| Change {
             command,
-            family: None,
             otherwise: Otherwise::Nothing,
         };
         match self {
             Self::Create(options) => Some(Change {
-                family: options.family(),
-                otherwise: Otherwise::Ends,
+                otherwise: match options.family() {
+                    Some(_) => Otherwise::Nothing,
+                    None => Otherwise::Ends,
+                },
                 ..luks("create")
             }),
-            Self::Passwd(options) => Some(Change {
-                family: options.family(),
-                ..luks("passwd")
-            }),
+            Self::Passwd(_) => Some(luks("passwd")),
             Self::Key(options) => Some(luks(options.name())),
-            Self::Reencrypt(options) => Some(Change {
-                family: options.family(),
-                ..luks("reencrypt")
-            }),
+            Self::Reencrypt(_) => Some(luks("reencrypt")),
             Self::Convert(_) => Some(luks("convert")),
-            Self::Resize(options) => Some(Change {
-                family: options.family(),
-                ..luks("resize")
-            }),
+            Self::Resize(_) => Some(luks("resize")),
             Self::Header(options) => options.change(),
             // A mapping without a header may be laid over one.
             Self::Import(options) if options.is_headless() => Some(Change {
