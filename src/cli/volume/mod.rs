@@ -10,6 +10,7 @@ pub mod disk;
 mod find;
 mod header;
 mod info;
+mod key_folders;
 mod keys;
 mod keyslot;
 pub mod losses;
@@ -113,6 +114,7 @@ pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failur
     if let Some(partition) = &options.partition {
         disk::choose(image(arguments)?, partition);
     }
+    key_folders::check(arguments)?;
     if let Some(change) = options
         .command
         .change()
