@@ -14,9 +14,15 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    cli::protection::begin();
+    let arguments = {
+        cli::protection::begin();
+        cli::unseen::hide();
+        cli::unseen::arguments()
+    };
+    #[cfg(not(target_os = "linux"))]
+    let arguments = std::env::args_os();
     let parsed = Arguments::command()
-        .try_get_matches()
+        .try_get_matches_from(arguments)
         .and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
     let (Arguments { store, command }, matches) = match parsed {
         Ok(parsed) => parsed,

@@ -89,6 +89,41 @@ fn an_image_that_names_another_file_is_refused() {
         let refused = sandbox.fails(2, &format!("volume find {image}"));
         assert!(refused.contains("in another file"), "{image}: {refused}");
     }
+    // What QEMU does not make: the images are changed until they name another file.
+    sandbox.write("secret", vec![7; 8 << 20]);
+    let secret = sandbox.path("secret").display().to_string();
+    convert(&sandbox, "raw", "vpc", "base.vhd");
+    type Change<'a> = &'a dyn Fn(&mut Vec<u8>);
+    let flat = format!("RW 16384 FLAT \"{secret}\" 0\n");
+    let changes: [(&str, &str, Change<'_>); 7] = [
+        ("base.vmdk", "flat.vmdk", &|image| {
+            image[12..20].fill(0);
+            let at = image.windows(3).position(|part| part == b"RW ").unwrap();
+            image[at..at + flat.len()].copy_from_slice(flat.as_bytes());
+        }),
+        ("base.vmdk", "empty.vmdk", &|image| image[12..20].fill(0)),
+        ("base.vmdk", "kind.vmdk", &|image| {
+            let at = image
+                .windows(16)
+                .position(|part| part == b"monolithicSparse");
+            image[at.unwrap()..][..16].copy_from_slice(b"monolithicFlat\"\n");
+        }),
+        ("base.vhd", "differencing.vhd", &|image| image[63] = 4),
+        ("base.vhd", "fixed.vhd", &|image| image[63] = 2),
+        ("base.vhd", "parent.vhd", &|image| image[512 + 40] = 1),
+        ("base.vhd", "locator.vhd", &|image| image[512 + 576] = b'W'),
+    ];
+    for (base, name, change) in changes {
+        let mut image = sandbox.read(base);
+        change(&mut image);
+        sandbox.write(name, &image);
+        for command in ["find", "info", "export -o out"] {
+            let refused = sandbox.fails(2, &format!("volume {command} {name}"));
+            assert!(refused.contains("in another file"), "{name}: {refused}");
+        }
+        assert!(sandbox.read(name) == image, "{name} was written");
+        assert!(sandbox.read("secret").iter().all(|&byte| byte == 7));
+    }
     create("-f vmdk -o subformat=monolithicFlat flat.vmdk 8M");
     let refused = sandbox.fails(2, "volume find flat.vmdk");
     assert!(refused.contains("description of a VMware"), "{refused}");

@@ -1,6 +1,7 @@
 //! `volume trim-check`, as root: on volumes of its own, and on what is mounted.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -83,7 +84,17 @@ fn what_is_mounted_is_checked_down_to_the_file() {
     };
     run("/sbin/mkfs.ext4", &[Path::new("-q"), &image]);
     run("mount", &[Path::new("-o"), Path::new("loop"), &image, &at]);
-    let output = check(&[&at.display().to_string()]);
+    fs::write(at.join("kept"), vec![1; 8 << 20]).unwrap();
+    fs::remove_file(at.join("kept")).unwrap();
+    rustix::fs::sync();
+    let space = || fs::metadata(&image).unwrap().blocks();
+    let before = space();
+    let unconfirmed = check(&[&at.display().to_string()]);
+    assert_eq!(unconfirmed.status.code(), Some(4), "{unconfirmed:?}");
+    let said = String::from_utf8_lossy(&unconfirmed.stderr);
+    assert!(said.contains("hidden volume"), "{said}");
+    assert_eq!(space(), before, "something was discarded");
+    let output = check(&["--yes", &at.display().to_string()]);
     let left = fs::read_dir(&at).unwrap().count();
     run("umount", &[&at]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();

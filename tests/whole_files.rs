@@ -11,8 +11,9 @@ use testkit::{CHEAP, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 /// Sources that name files themselves, and why they may.
-const OTHERS: [(&str, &str); 6] = [
-    ("src/cli/whole.rs", "what all others use"),
+const OTHERS: [(&str, &str); 7] = [
+    ("src/cli/whole.rs", "tests of what is replaced meanwhile"),
+    ("src/cli/whole/draft.rs", "what all others use"),
     ("src/cli/volume/reencrypt.rs", "syncs both itself"),
     (
         "src/cli/volume/service/record.rs",
@@ -220,40 +221,118 @@ fn of_two_exports_to_a_new_file_one_is_refused() {
     }
 }
 
-/// What is written is what links lead to, and they stay.
+/// Nothing is written through a link, unless the user confirms it. Then the link stays.
 #[test]
 fn links_stay_links() {
     let sandbox = sandbox();
     let path = |name| sandbox.path(name);
-    let done = |line: &str| sandbox.ok(line);
-    done(&format!("{EXPORT} plain"));
+    sandbox.ok(&format!("{EXPORT} plain"));
     symlink("end", path("link")).unwrap();
-    for (before, line) in [
-        (None, format!("{EXPORT} link")),
-        (Some("old"), format!("{EXPORT} link --yes")),
-    ] {
+    for before in [None, Some("old")] {
         if let Some(text) = before {
             fs::write(path("end"), text).unwrap();
         }
-        done(&line);
+        let refused = sandbox.run(&format!("{EXPORT} link"));
+        assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+        assert_eq!(fs::read_to_string(path("end")).ok().as_deref(), before);
+    }
+    for _ in 0..2 {
+        sandbox.ok(&format!("{EXPORT} link --yes"));
         assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
         assert!(fs::read(path("end")).unwrap() == fs::read(path("plain")).unwrap());
+        fs::remove_file(path("end")).unwrap();
     }
-    // Without --yes, what the link leads to is asked for.
-    fs::write(path("end"), "old").unwrap();
-    let refused = sandbox.run(&format!("{EXPORT} link"));
-    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+}
 
-    fs::write(path("trace"), "fio version 2 iolog\nf write 0 12288\n").unwrap();
-    symlink("converted", path("trace-link")).unwrap();
-    for _ in 0..2 {
-        done("drive trace trace --format fio --output trace-link");
-        assert!(
-            fs::symlink_metadata(path("trace-link"))
-                .unwrap()
-                .is_symlink()
-        );
-        assert!(path("converted").exists());
+/// Every command that writes a file takes the place of an empty file and of its own earlier output,
+/// and of nothing else. One that measures refuses before it does.
+#[test]
+fn outputs_replace_their_own_kind_alone() {
+    let sandbox = sandbox();
+    let path = |name| sandbox.path(name);
+    sandbox.write("trace", "fio version 2 iolog\nf write 0 12288\n");
+    let run = "run ciphers --quick --cipher aes-xts-plain64 --repeat 1 --no-progress";
+    sandbox.ok(&format!("{run} --json record.json"));
+    let drive = "drive run --blocks 64 --pages-per-block 8 --no-progress";
+    // What they write, and whether an earlier output of theirs is recognised.
+    let outputs = [
+        (format!("{run} --json"), "o.json", true),
+        (format!("{run} --html"), "o.html", true),
+        ("report latest --output".into(), "o.html", true),
+        ("report latest --output".into(), "o.json", true),
+        ("report latest --output".into(), "o.csv", true),
+        ("report latest --output".into(), "o.md", true),
+        (format!("{drive} --json"), "o.json", true),
+        (
+            "drive predict --device tlc-1t --json".into(),
+            "o.json",
+            false,
+        ),
+        (
+            "drive lifetime --device mlc-128g --json".into(),
+            "o.json",
+            false,
+        ),
+        (
+            "drive lifetime --device mlc-128g --html".into(),
+            "o.html",
+            false,
+        ),
+        ("drive trace trace --format fio --output".into(), "o", false),
+        (
+            "fleet plan quick --hosts 2 --output".into(),
+            "o.toml",
+            false,
+        ),
+        (EXPORT.into(), "o", false),
+    ];
+    let volume = fs::read(path("v")).unwrap();
+    let foreign = b"{\"schema\": \"other/1\"}\n".to_vec();
+    let cut = fs::read(path("record.json")).unwrap()[..200].to_vec();
+    let contents = [
+        volume,
+        foreign,
+        cut,
+        b"# Notes\n".to_vec(),
+        b"run,plan\n".to_vec(),
+    ];
+    for (command, name, _) in &outputs {
+        for content in &contents {
+            fs::write(path(name), content).unwrap();
+            let refused = sandbox.run(&format!("{command} {name}"));
+            assert_eq!(
+                refused.status.code(),
+                Some(4),
+                "{command} {name}: {refused:?}"
+            );
+            assert!(
+                fs::read(path(name)).unwrap() == *content,
+                "{command} {name}"
+            );
+        }
+        fs::remove_file(path(name)).unwrap();
+        for leads_to in ["record.json", "nothing"] {
+            symlink(leads_to, path(name)).unwrap();
+            let refused = sandbox.run(&format!("{command} {name}"));
+            assert_eq!(
+                refused.status.code(),
+                Some(4),
+                "{command} {name}: {refused:?}"
+            );
+            fs::remove_file(path(name)).unwrap();
+        }
+        assert!(!path("nothing").exists(), "{command}");
+    }
+    for (command, name, _) in outputs.iter().filter(|(_, _, recognised)| *recognised) {
+        fs::write(path(name), "").unwrap();
+        for _ in 0..2 {
+            sandbox.ok(&format!("{command} {name}"));
+        }
+        fs::remove_file(path(name)).unwrap();
+    }
+    for (storage, output) in [("v", "v"), ("v", "./v"), ("./v", "v")] {
+        let refused = sandbox.run(&format!("{run} --at {storage} --yes --json {output}"));
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     }
 }
 
@@ -327,7 +406,8 @@ fn content_then_name_then_folder() {
                 .iter()
                 .any(|call| call.contains("sync(") && call.contains(what))
         };
-        let draft = format!("{}/.cryptmark-", folder.display());
+        // A draft has no name, where there are such files.
+        let draft = format!("<{}/", folder.display());
         assert!(synced(&calls[..named], &draft), "{command}: {calls:#?}");
         let end = format!("<{}>", folder.display());
         assert!(synced(&calls[named..], &end), "{command}: {calls:#?}");

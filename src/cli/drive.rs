@@ -8,6 +8,7 @@ pub mod sweep;
 mod trace;
 
 use super::report::put;
+use super::whole::Kind;
 use super::{CliRemedy, Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
@@ -106,10 +107,10 @@ fn go_on(stop: &AtomicBool) -> ControlFlow<()> {
 }
 
 /// Writes what came of a simulation as JSON; `-` is standard output.
-fn put_json(path: &Path, record: &impl Serialize) -> Result<(), Failure> {
+fn put_json(path: &Path, kind: Kind, record: &impl Serialize) -> Result<(), Failure> {
     let mut json = serde_json::to_string_pretty(record).map_err(Failure::unprintable)?;
     json.push('\n');
-    put(path, &json)
+    put(path, kind, &json)
 }
 
 /// A share, `11.1%` or `0.111`.

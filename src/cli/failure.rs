@@ -90,6 +90,16 @@ impl Failure {
         Self { remedy, ..self }
     }
 
+    /// The same failure of a command that has changed something by then, which is said, with
+    /// another remedy.
+    pub fn after(self, change: impl std::fmt::Display, remedy: impl Into<String>) -> Self {
+        Self {
+            what: format!("{}; {change}", self.what),
+            remedy: remedy.into(),
+            ..self
+        }
+    }
+
     /// The same without the line breaks that answers of servers have.
     #[cfg(feature = "fleet")]
     pub fn on_one_line(self) -> Self {

@@ -6,6 +6,7 @@ mod manifest;
 mod report;
 
 use super::report::put;
+use super::whole::Kind;
 use super::{Failure, open_store, print};
 use clap::{ArgGroup, Args, Subcommand};
 use lab::shard::{FleetPlan, Matrix};
@@ -83,7 +84,7 @@ fn plan(options: &PlanOptions) -> Result<(), Failure> {
         }
     };
     let shards = fleet.shards();
-    put(&options.output, &fleet.to_toml())?;
+    put(&options.output, Kind::Other, &fleet.to_toml())?;
     if options.output == Path::new("-") {
         eprintln!("{} has {shards} shards", fleet.name());
         return Ok(());

@@ -1,6 +1,8 @@
 //! `cryptmark man`: pages made from the arguments' own definitions, with what
 //! these do not say.
 
+use super::report::put;
+use super::whole::Kind;
 use super::{Arguments, Failure, print};
 use clap::{Args, Command, CommandFactory};
 use clap_mangen::Man;
@@ -97,17 +99,18 @@ pub fn run(options: &ManOptions) -> Result<(), Failure> {
     let mut command = Arguments::command().disable_help_subcommand(true);
     command.build();
     match &options.out_dir {
-        Some(directory) => pages(&command, &[]).and_then(|pages| {
-            pages
-                .iter()
-                .try_for_each(|(name, page)| std::fs::write(directory.join(name), page))
-        }),
+        Some(directory) => {
+            let pages = pages(&command, &[]).map_err(failed)?;
+            pages.iter().try_for_each(|(name, page)| {
+                let text = String::from_utf8_lossy(page);
+                put(&directory.join(name), Kind::Manual, &text)
+            })
+        }
         None => {
             let page = page(&command, &[]).map_err(failed)?;
-            return print(&String::from_utf8_lossy(&page));
+            print(&String::from_utf8_lossy(&page))
         }
     }
-    .map_err(failed)
 }
 
 /// File names and pages of `command`, which stands below `parents`, and of all

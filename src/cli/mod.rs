@@ -51,6 +51,8 @@ pub mod store;
 pub mod stored;
 #[cfg(target_os = "linux")]
 pub mod ui;
+#[cfg(target_os = "linux")]
+pub mod unseen;
 pub mod volume;
 mod web;
 mod whole;

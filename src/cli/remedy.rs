@@ -95,7 +95,8 @@ impl CliRemedy for VolumeError {
             Self::NoHeaderFits => {
                 "Check the passphrase, the key files and the PIM. Try the other of --type tcrypt \
                  and --type veracrypt. Add --tcrypt-hidden, --tcrypt-backup or --tcrypt-system if \
-                 the header is one of those."
+                 the header is one of those. If a reencryption was interrupted, put its file \
+                 IMAGE.cryptmark-header beside the volume, or name it with --header."
             }
             Self::Converting { .. } => "Open the volume with --read-only, or let Windows finish.",
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.",

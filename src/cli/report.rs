@@ -2,12 +2,15 @@
 //! a browser.
 
 use super::web::{self, store::Shelf};
-use super::whole::{self, Target};
+use super::whole::{self, Kind, Target};
 use super::{Failure, open_store, print, standard, style};
 use clap::Args;
 use lab::record::Run;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+/// The record of a run.
+pub const RECORD: Kind = Kind::Json("cryptmark");
 
 /// Options of `cryptmark report`.
 #[derive(Debug, Args)]
@@ -52,11 +55,14 @@ pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> 
 /// Writes runs to `path` in the format that its suffix names; the file
 /// appears whole or not at all.
 pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
-    let text = match path.extension().and_then(|suffix| suffix.to_str()) {
-        Some("html" | "htm") => ::report::html::render(runs),
-        Some("md") => ::report::markdown::render(runs),
-        Some("csv") => ::report::csv::render(runs),
-        Some("json") => ::report::json::render(runs).map_err(Failure::unprintable)?,
+    let (kind, text) = match path.extension().and_then(|suffix| suffix.to_str()) {
+        Some("html" | "htm") => (Kind::Html, ::report::html::render(runs)),
+        Some("md") => (Kind::Markdown, ::report::markdown::render(runs)),
+        Some("csv") => (Kind::Csv, ::report::csv::render(runs)),
+        Some("json") => {
+            let json = ::report::json::render(runs).map_err(Failure::unprintable)?;
+            (RECORD, json)
+        }
         _ => {
             return Err(Failure::new(
                 2,
@@ -68,28 +74,53 @@ pub fn write(path: &Path, runs: &[Run]) -> Result<(), Failure> {
             ));
         }
     };
-    put(path, &text)
+    put(path, kind, &text)
+}
+
+/// Refuses a place that could not be written later, before a measurement.
+///
+/// # Errors
+/// Those of [`put`].
+pub fn check(path: &Path, kind: Kind) -> Result<(), Failure> {
+    match path == Path::new("-") {
+        true => standard::check_output(),
+        false => Target::of(path, kind, false).map(drop),
+    }
+}
+
+/// The same for a page and a record, which need a place each.
+///
+/// # Errors
+/// Those of [`check`], and exit code 2 if both have one name.
+pub fn check_both(html: Option<&Path>, json: Option<&Path>, record: Kind) -> Result<(), Failure> {
+    html.map_or(Ok(()), |path| check(path, Kind::Html))?;
+    json.map_or(Ok(()), |path| check(path, record))?;
+    match (html, json) {
+        (Some(html), Some(json)) if whole::is_same(html, json) => Err(Failure::new(
+            2,
+            format!("--json and --html both name {}", html.display()),
+            "Give each a file of its own.",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Writes text to `path`, whole or not at all; `-` is standard output, and pipes take it
 /// as it comes.
-pub fn put(path: &Path, text: &str) -> Result<(), Failure> {
+pub fn put(path: &Path, kind: Kind, text: &str) -> Result<(), Failure> {
     if path == Path::new("-") {
         standard::check_output()?;
         return print(text);
     }
+    let target = Target::of(path, kind, false)?;
     let write = || -> std::io::Result<()> {
-        let target = Target::of(path)?;
         if let Some(mut stream) = target.stream()? {
             return stream.write_all(text.as_bytes());
         }
-        let mut new = tempfile::Builder::new();
         // A report is meant to be shown, as far as the umask lets any new file be.
-        #[cfg(unix)]
-        new.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let mut file = new.tempfile_in(target.folder())?;
-        file.write_all(text.as_bytes())?;
-        target.publish(file)
+        let mut draft = target.draft(0o666)?;
+        draft.write_all(text.as_bytes())?;
+        target.publish(draft)
     };
     write().map_err(|error| whole::unwritable(path, &error))
 }

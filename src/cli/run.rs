@@ -7,7 +7,7 @@ mod file_systems;
 mod kdf;
 mod shard;
 
-pub use destination::{Destination, Output, check_writable, first_failure, rescue};
+pub use destination::{Destination, Output, first_failure, rescue};
 
 use super::pause;
 use super::progress::Progress;
@@ -119,6 +119,7 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
+    options.output.check_distinct(&options.at)?;
     if options.plan != PLAN {
         energy::check(options)?;
     }

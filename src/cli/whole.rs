@@ -1,12 +1,21 @@
-//! Files that are there as a whole or not at all, also after a power loss.
+//! Files that are there as a whole or not at all, also after a power loss. [`Target::of`] decides
+//! for all commands whether an output may take the place of what has its name.
 
 mod access;
+mod draft;
+mod kind;
+
+pub use draft::Draft;
+pub use kind::Kind;
 
 use super::Failure;
+use super::volume::losses;
+use block::PathKind;
+use block::hold::{self, Hold};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use tempfile::{NamedTempFile, PersistError};
+use volume::VolumeError;
 
 /// The length of a range of zeros that is written as a hole and takes no room on the disk, bytes.
 const HOLE: usize = 4096;
@@ -14,91 +23,117 @@ const HOLE: usize = 4096;
 /// Symbolic links that are followed from one to the next; Linux follows as many.
 const MOST_LINKS: usize = 40;
 
-/// The treatment of a file that already has the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
-    /// It stays, and the new one is refused.
-    Stays,
-    /// The new one takes its place.
-    Goes,
-}
-
-/// The place at which the user wants a file, examined once. A file that is there at that time may
-/// be replaced if it stays unchanged. A file that appears later may not.
+/// The place at which the user wants an output, examined once. What is there at that time may be
+/// replaced if it stays unchanged. A file that appears later may not.
 #[derive(Debug)]
 pub struct Target {
     /// The path that links lead to.
     path: PathBuf,
-    /// The metadata of the file that was there.
+    /// The metadata of what was there.
     there: Option<Metadata>,
+    /// The file or disk that was there, which no other command writes to meanwhile.
+    held: Option<File>,
 }
 
 impl Target {
-    /// Follows links from `path`, and examines the file there.
+    /// Examines the place `path` for an output of this `kind`, and refuses what would be lost
+    /// there. These may be replaced: an empty file, an earlier output of the same kind, and for a
+    /// plaintext what is blank. A user who has `confirmed` the loss may replace any file, and a
+    /// plaintext may then overwrite a disk. Pipes and terminals lose nothing.
     ///
     /// # Errors
-    /// Those of examining it. A missing file is not an error.
-    pub fn of(path: &Path) -> io::Result<Self> {
+    /// Exit code 4 with what would be lost, 2 if no file can be there, and those of examining it.
+    pub fn of(path: &Path, kind: Kind, confirmed: bool) -> Result<Self, Failure> {
+        let failed = |error: io::Error| unwritable(path, &error);
         let there = match fs::metadata(path) {
             Ok(found) => Some(found),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error),
+            Err(error) => return Err(failed(error)),
         };
-        let end = end_of_links(path)?;
-        let path = match &there {
-            None => end,
+        if there.as_ref().is_some_and(Metadata::is_dir) || !folder(path).is_dir() {
+            return Err(Failure::new(
+                2,
+                format!("cannot write {}", path.display()),
+                "Give a file in a directory that exists.",
+            ));
+        }
+        let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+        let end = end_of_links(path).map_err(failed)?;
+        let mut target = Self {
+            path: end,
+            there,
+            held: None,
+        };
+        let Some(found) = &target.there else {
+            return match is_link && !confirmed {
+                true => Err(refused_link(path, &target.path, kind)),
+                false => Ok(target),
+            };
+        };
+        if is_stream(found) {
+            // The links of /dev to what a process has open lead to no name.
+            path.clone_into(&mut target.path);
+            return Ok(target);
+        }
+        match PathKind::of(found) {
             // A file that a process has open is reached by no name here. The process, and its
             // parent, would go on writing to the old file and not to a new one.
-            Some(found) if found.is_file() && end.starts_with("/proc") => {
-                return Err(io::Error::new(
+            Some(PathKind::RegularFile) if target.path.starts_with("/proc") => {
+                return Err(failed(io::Error::new(
                     io::ErrorKind::InvalidInput,
                     "it is a file that a process has open; standard output is -",
+                )));
+            }
+            Some(PathKind::RegularFile) if is_link && !confirmed => {
+                return Err(refused_link(path, &target.path, kind));
+            }
+            Some(PathKind::RegularFile) => {}
+            Some(PathKind::BlockDevice) if kind == Kind::Plaintext => {}
+            _ => {
+                return Err(Failure::new(
+                    4,
+                    format!("{} is neither a file nor a pipe", path.display()),
+                    "Nothing was written. Name a new file.",
                 ));
             }
-            Some(found) if found.is_file() && fs::symlink_metadata(path)?.is_symlink() => {
-                fs::canonicalize(path)?
-            }
-            // The links of /dev to what a process has open lead to no name.
-            Some(_) => path.to_owned(),
-        };
-        Ok(Self { path, there })
-    }
-
-    /// The metadata of the file that was there.
-    pub fn there(&self) -> Option<&Metadata> {
-        self.there.as_ref()
-    }
-
-    /// The folder that the file will be in.
-    pub fn folder(&self) -> &Path {
-        folder(&self.path)
+        }
+        if is_link {
+            target.path = fs::canonicalize(path).map_err(failed)?;
+        }
+        let held = hold(path)?;
+        if !confirmed {
+            guard(path, &held, kind)?;
+        }
+        target.held = Some(held);
+        Ok(target)
     }
 
     /// Opens the pipe or terminal at that place, which takes the data directly; `None` if there is
     /// none.
     ///
     /// # Errors
-    /// Those of opening it, and [`io::ErrorKind::InvalidInput`] for a disk or a socket,
-    /// whose name no file may take.
+    /// Those of opening it.
     pub fn stream(&self) -> io::Result<Option<File>> {
-        match &self.there {
-            Some(found) if is_stream(found) => {
-                File::options().write(true).open(&self.path).map(Some)
-            }
-            Some(found) if !found.is_file() && !found.is_dir() => Err(io::Error::new(
-                io::ErrorKind::InvalidInput,
-                "it is neither a file nor a pipe",
-            )),
-            _ => Ok(None),
+        match self.there.as_ref().is_some_and(is_stream) {
+            true => File::options().write(true).open(&self.path).map(Some),
+            false => Ok(None),
         }
     }
 
-    /// A draft of the file; see [`draft`].
+    /// The disk at that place, which takes the data directly; `None` if there is none.
+    pub fn disk(&self) -> Option<&File> {
+        let kind = self.there.as_ref().and_then(PathKind::of);
+        self.held
+            .as_ref()
+            .filter(|_| kind == Some(PathKind::BlockDevice))
+    }
+
+    /// A draft of the file, with these rights as far as the umask allows them.
     ///
     /// # Errors
     /// Those of making it.
-    pub fn draft(&self) -> io::Result<NamedTempFile> {
-        draft(&self.path)
+    pub fn draft(&self, mode: u32) -> io::Result<Draft> {
+        Draft::new(folder(&self.path), mode)
     }
 
     /// Gives a draft its name, after its content is on the disk.
@@ -106,21 +141,21 @@ impl Target {
     /// # Errors
     /// Those of writing, and [`io::ErrorKind::AlreadyExists`] if something is that was not,
     /// or has changed since.
-    pub fn publish(&self, draft: NamedTempFile) -> io::Result<()> {
+    pub fn publish(self, draft: Draft) -> io::Result<()> {
+        // Windows replaces no file that is open.
+        let _held = self.held.filter(|_| cfg!(not(windows)));
         if let Some(there) = &self.there {
-            access::keep(draft.as_file(), there, &self.path)?;
+            access::keep(draft.file(), there, &self.path)?;
         }
         // That may take a while, and what is there is looked at last.
-        draft.as_file().sync_all()?;
-        let other = match (&self.there, fs::symlink_metadata(&self.path)) {
-            (Some(there), Ok(now)) => match is_unchanged(there, &now) {
-                true => Other::Goes,
-                false => return Err(io::ErrorKind::AlreadyExists.into()),
-            },
+        draft.file().sync_all()?;
+        match (&self.there, fs::symlink_metadata(&self.path)) {
+            (Some(there), Ok(now)) if is_unchanged(there, &now) => draft.rename(&self.path)?,
+            (Some(_), Ok(_)) => return Err(io::ErrorKind::AlreadyExists.into()),
             (Some(_), Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => Other::Stays,
-        };
-        publish(draft, &self.path, other)?;
+            _ => draft.name(&self.path)?,
+        }
+        sync(folder(&self.path))?;
         if self.there.as_ref().is_some_and(has_other_names) {
             eprintln!(
                 "warning: {} was a hard link; its other names still have the old content",
@@ -129,6 +164,57 @@ impl Target {
         }
         Ok(())
     }
+}
+
+/// Opens what an output is to replace, and holds it. A program that writes to it would go on with
+/// a file that has no name any more.
+fn hold(path: &Path) -> Result<File, Failure> {
+    losses::guard_use(path)?;
+    let held = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
+    Ok(held)
+}
+
+/// Refuses to let what is open and held be replaced, unless it is empty or an earlier output.
+fn guard(path: &Path, held: &File, kind: Kind) -> Result<(), Failure> {
+    let failed = |error: io::Error| unwritable(path, &error);
+    if kind == Kind::Plaintext {
+        return losses::guard_file(path, held);
+    }
+    let length = held.metadata().map_err(failed)?.len();
+    if length == 0 || kind.is_of(held).map_err(failed)? {
+        return Ok(());
+    }
+    // A blank file of some length may be the image of a disk.
+    losses::guard_file(path, held).map_err(|failure| {
+        failure.with_remedy("It was not replaced. Name a new file.".to_owned())
+    })?;
+    Err(Failure::new(
+        4,
+        format!("{} is a file of {length} bytes", path.display()),
+        "It was not replaced. Name a new file.",
+    ))
+}
+
+/// Refuses to write to what a link leads to.
+fn refused_link(path: &Path, end: &Path, kind: Kind) -> Failure {
+    let confirm = match kind {
+        Kind::Plaintext => ", or confirm with --yes",
+        _ => "",
+    };
+    Failure::new(
+        4,
+        format!("{} is a link to {}", path.display(), end.display()),
+        format!("Nothing was written. Name the file itself{confirm}."),
+    )
+}
+
+/// Whether two paths lead to the same file, which may not be there yet.
+pub fn is_same(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        let named = || Some(folder(path).canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(named)
+    };
+    one == other || place(one).is_some_and(|one| Some(one) == place(other))
 }
 
 /// Whether it is the same file, and it was not written to.
@@ -159,11 +245,30 @@ fn has_other_names(_: &Metadata) -> bool {
     false
 }
 
+/// Whether data that is written there replaces nothing: a pipe, a terminal, or one of the devices
+/// that keep nothing.
 #[cfg(unix)]
 fn is_stream(found: &Metadata) -> bool {
     use std::os::unix::fs::FileTypeExt;
     let kind = found.file_type();
-    kind.is_fifo() || kind.is_char_device()
+    kind.is_fifo() || kind.is_char_device() && keeps_nothing(found)
+}
+
+/// By the numbers that Linux gives: null, full and zero; terminals.
+#[cfg(target_os = "linux")]
+fn keeps_nothing(found: &Metadata) -> bool {
+    let device = std::os::unix::fs::MetadataExt::rdev(found);
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    match major {
+        1 => matches!(minor, 3 | 5 | 7),
+        4 | 5 | 136..=143 | 166 | 188 | 204 | 229 => true,
+        _ => false,
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+fn keeps_nothing(_: &Metadata) -> bool {
+    true
 }
 
 #[cfg(not(unix))]
@@ -220,53 +325,18 @@ pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Those of writing; there is no file then.
 pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = draft(path)?;
+    let draft = Draft::new(folder(path), 0o600)?;
+    let mut file = draft.file();
     for (part, at) in bytes.chunks(HOLE).zip(0..) {
         if part.iter().any(|byte| *byte != 0) {
             file.seek(SeekFrom::Start(at * HOLE as u64))?;
             file.write_all(part)?;
         }
     }
-    file.as_file().set_len(bytes.len() as u64)?;
-    publish(file, path, Other::Stays)
-}
-
-/// A file beside `path` that gets this name when it is whole. Its mode is 0600, and it
-/// goes with its last user.
-///
-/// # Errors
-/// Those of making it.
-fn draft(path: &Path) -> io::Result<NamedTempFile> {
-    NamedTempFile::with_prefix_in(".cryptmark-", folder(path))
-}
-
-/// Gives a draft its name, after its content is on the disk.
-fn publish(draft: NamedTempFile, path: &Path, other: Other) -> io::Result<()> {
-    draft.as_file().sync_all()?;
-    match other {
-        Other::Stays => name_beside(draft, path)?,
-        Other::Goes => drop(draft.persist(path)?),
-    }
+    file.set_len(bytes.len() as u64)?;
+    file.sync_all()?;
+    draft.name(path)?;
     sync(folder(path))
-}
-
-/// Gives a draft a name that nothing has.
-fn name_beside(draft: NamedTempFile, path: &Path) -> io::Result<()> {
-    let draft = match draft.persist_noclobber(path) {
-        Ok(_) => return Ok(()),
-        Err(PersistError { error, .. }) if error.kind() == io::ErrorKind::AlreadyExists => {
-            return Err(error);
-        }
-        Err(PersistError { file, .. }) => file,
-    };
-    // Some file systems cannot do it in one step: the name is taken by an empty file first.
-    File::create_new(path)?;
-    let named = draft.persist(path);
-    named.map(drop).map_err(|PersistError { error, .. }| {
-        // The first error is the one that counts.
-        let _ = fs::remove_file(path);
-        error
-    })
 }
 
 /// Where `path` is.
@@ -309,8 +379,8 @@ fn sync(_: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    fn put(target: &Target, text: &str) -> io::Result<()> {
-        let mut draft = target.draft()?;
+    fn put(target: Target, text: &str) -> io::Result<()> {
+        let mut draft = target.draft(0o600)?;
         draft.write_all(text.as_bytes())?;
         target.publish(draft)
     }
@@ -319,13 +389,13 @@ mod tests {
     fn what_was_there_goes_and_what_appears_stays() {
         let desk = tempfile::tempdir().unwrap();
         let path = desk.path().join("new");
-        let target = Target::of(&path).unwrap();
+        let target = Target::of(&path, Kind::Plaintext, true).unwrap();
         fs::write(&path, "theirs").unwrap();
-        let refused = put(&target, "ours").unwrap_err();
+        let refused = put(target, "ours").unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(unwritable(&path, &refused).code(), 4);
         assert_eq!(fs::read(&path).unwrap(), b"theirs");
-        put(&Target::of(&path).unwrap(), "ours").unwrap();
+        put(Target::of(&path, Kind::Plaintext, true).unwrap(), "ours").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
         // Nothing else is left.
         assert_eq!(fs::read_dir(desk.path()).unwrap().count(), 1);
@@ -343,43 +413,46 @@ mod tests {
         let longer = || fs::write(&path, "theirs").unwrap();
         for change in [&replaced as &dyn Fn(), &longer] {
             fs::write(&path, "old").unwrap();
-            let target = Target::of(&path).unwrap();
+            let target = Target::of(&path, Kind::Plaintext, true).unwrap();
             change();
-            let refused = put(&target, "ours").unwrap_err();
+            let refused = put(target, "ours").unwrap_err();
             assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
             assert_eq!(fs::read(&path).unwrap(), b"theirs");
         }
         // A file that is gone is not an error.
-        let target = Target::of(&path).unwrap();
+        let target = Target::of(&path, Kind::Plaintext, true).unwrap();
         fs::remove_file(&path).unwrap();
-        put(&target, "ours").unwrap();
+        put(target, "ours").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
         assert_eq!(fs::read_dir(desk.path()).unwrap().count(), 1);
     }
 
     #[cfg(unix)]
     #[test]
-    fn links_are_followed_and_stay() {
+    fn links_are_followed_if_that_is_confirmed_and_stay() {
         use std::os::unix::fs::symlink;
         let desk = tempfile::tempdir().unwrap();
         let path = |name: &str| desk.path().join(name);
+        let at = |name: &str| Target::of(&path(name), Kind::Plaintext, true);
         fs::create_dir(path("folder")).unwrap();
         symlink("folder/second", path("first")).unwrap();
         symlink("../end", path("folder/second")).unwrap();
+        let refused = Target::of(&path("first"), Kind::Plaintext, false).unwrap_err();
+        assert_eq!(refused.code(), 4);
         for text in ["new", "over the old one"] {
-            put(&Target::of(&path("first")).unwrap(), text).unwrap();
+            put(at("first").unwrap(), text).unwrap();
             assert_eq!(fs::read(path("end")).unwrap(), text.as_bytes());
         }
         for link in ["first", "folder/second"] {
             assert!(fs::symlink_metadata(path(link)).unwrap().is_symlink());
         }
         // A link that appears is what appears.
-        let target = Target::of(&path("late")).unwrap();
+        let target = at("late").unwrap();
         symlink("nothing", path("late")).unwrap();
-        let refused = put(&target, "ours").unwrap_err();
+        let refused = put(target, "ours").unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
         assert!(!path("nothing").exists());
         symlink("circle", path("circle")).unwrap();
-        assert!(Target::of(&path("circle")).is_err());
+        assert!(at("circle").is_err());
     }
 }

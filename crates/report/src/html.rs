@@ -10,6 +10,9 @@ use lab::record::Run;
 use lab::store::RunSummary;
 use maud::{Markup, html};
 
+/// The element by which every page names the program that wrote it.
+pub const GENERATOR: &str = "<meta name=\"generator\" content=\"cryptmark\">";
+
 /// The whole file.
 pub fn render(runs: &[Run]) -> String {
     shown::html::render(&run::page(runs, None))

@@ -22,8 +22,8 @@ struct Place {
 
 impl Opened {
     /// Describes which ranges of the plaintext can be holes, once the volume is open. Call it after
-    /// [`allowing_discards`](Self::allowing_discards). Without discards, a hole decrypts to noise
-    /// and counts as stored.
+    /// [`reading_holes`](Self::reading_holes). Without that, a hole decrypts to noise and counts as
+    /// stored.
     pub fn allocation(&self, header: &dyn BlockDevice, data: &dyn BlockDevice) -> Allocation {
         let place = |row: &crate::Row| {
             let below = match row.storage {
@@ -33,7 +33,7 @@ impl Opened {
             Place {
                 storage: row.storage,
                 data: row.mapping.data,
-                holes: row.mapping.allow_discards && below.geometry().discard_zeroes,
+                holes: row.mapping.holes && below.geometry().discard_zeroes,
             }
         };
         Allocation {

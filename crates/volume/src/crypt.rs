@@ -64,6 +64,10 @@ impl<D: BlockDevice> CryptDevice<D> {
             mapping.first,
             mapping.allow_discards,
         )
+        .map(|device| Self {
+            holes: mapping.holes,
+            ..device
+        })
     }
 }
 
@@ -108,7 +112,7 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
             data,
             first,
             allow_discards,
-            holes: allow_discards && geometry.discard_zeroes,
+            holes: false,
         })
     }
 
@@ -124,17 +128,9 @@ impl<D: BlockDevice, C: SectorCipher> CryptDevice<D, C> {
 
     /// Decrypts the sectors from byte `offset`, if there may be holes.
     fn decrypt(&self, offset: u64, sectors: &mut [u8]) {
-        let holes: Vec<usize> = match self.holes {
-            true => holes_in(sectors).collect(),
-            false => Vec::new(),
-        };
-        if !holes.is_empty() && holes.len() * HOLE == sectors.len() {
-            return;
-        }
-        self.cipher.decrypt(self.iv_at(offset), sectors);
-        for hole in holes {
-            sectors[hole..hole + HOLE].fill(0);
-        }
+        decrypt_around(self.holes, sectors, |sectors| {
+            self.cipher.decrypt(self.iv_at(offset), sectors);
+        });
     }
 
     /// IV number of the sector at byte `offset` of the plaintext view.
@@ -154,7 +150,7 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
             logical_block: below.logical_block.max(sector),
             physical_block: below.physical_block.max(sector),
             discard_granularity: below.discard_granularity.filter(|_| self.allow_discards),
-            discard_zeroes: self.holes,
+            discard_zeroes: self.holes && self.allow_discards && below.discard_zeroes,
         }
     }
 
@@ -198,6 +194,22 @@ impl<D: BlockDevice, C: SectorCipher> BlockDevice for CryptDevice<D, C> {
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
         Ok(Box::new(CryptQueue::open(self, options)?))
+    }
+}
+
+/// Decrypts sectors as `decrypt` does, but for the parts that are zeros, if `holes` says that these
+/// stay zeros.
+pub(crate) fn decrypt_around(holes: bool, sectors: &mut [u8], decrypt: impl FnOnce(&mut [u8])) {
+    let holes: Vec<usize> = match holes {
+        true => holes_in(sectors).collect(),
+        false => Vec::new(),
+    };
+    if !holes.is_empty() && holes.len() * HOLE == sectors.len() {
+        return;
+    }
+    decrypt(sectors);
+    for hole in holes {
+        sectors[hole..hole + HOLE].fill(0);
     }
 }
 

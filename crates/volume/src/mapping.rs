@@ -26,6 +26,9 @@ pub struct Mapping {
     pub sharing: Option<Sharing>,
     /// Whether discards reach the backing device (cryptsetup's `--allow-discards`).
     pub allow_discards: bool,
+    /// Whether zeros on the backing device are zeros of the plaintext, and not noise. A volume in
+    /// which discards make holes must always be read in this way.
+    pub holes: bool,
 }
 
 impl Mapping {

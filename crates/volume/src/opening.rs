@@ -142,8 +142,8 @@ impl Opened {
         }
     }
 
-    /// Lets discards reach the backing device, and takes zeros there for what
-    /// was discarded.
+    /// Lets discards reach the backing device. They read as noise, unless the volume
+    /// [reads holes](Self::reading_holes).
     #[must_use]
     pub fn allowing_discards(mut self) -> Self {
         for row in &mut self.rows {
@@ -151,6 +151,16 @@ impl Opened {
         }
         if let Some(bitlk) = &mut self.bitlk {
             bitlk.mapping.allow_discards = true;
+        }
+        self
+    }
+
+    /// Takes zeros on the backing device for zeros of the plaintext. Volumes in which discards must
+    /// leave zeros have to be read so for ever; see [`luks2::Header::remember_holes`].
+    #[must_use]
+    pub fn reading_holes(mut self) -> Self {
+        for row in &mut self.rows {
+            row.mapping.holes = true;
         }
         self
     }
@@ -167,7 +177,7 @@ impl Opened {
             rows: self.rows.iter().map(row).collect(),
             ..Self::without_rows(self.slot)
         };
-        (!self.rows.is_empty()).then(|| view.allowing_discards())
+        (!self.rows.is_empty()).then(|| view.reading_holes())
     }
 
     /// The plaintext view of the volume, over references to the two devices or

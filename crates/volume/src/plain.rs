@@ -176,6 +176,7 @@ impl Place {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: false,
         })
     }
 }

@@ -52,7 +52,7 @@ fn extents_after_discard(allow_discards: bool) -> Option<Vec<Extent>> {
         )
         .unwrap();
     if allow_discards {
-        opened = opened.allowing_discards();
+        opened = opened.allowing_discards().reading_holes();
     }
     let allocation = opened.allocation(&device, &device);
     let plain = opened.device(&device, &device).unwrap();

@@ -31,6 +31,7 @@ fn mapping(notation: &str, sector: SectorSize, data: ByteRange) -> Mapping {
         backend: None,
         sharing: None,
         allow_discards: false,
+        holes: false,
     }
 }
 
@@ -160,7 +161,7 @@ fn discards_stop_here_unless_allowed() {
 
     let trace = Trace::new(RamDevice::new(SIZE));
     let mut allowing = mapping("aes-xts-plain64", SectorSize::B512, range(4096, 65536));
-    allowing.allow_discards = true;
+    (allowing.allow_discards, allowing.holes) = (true, true);
     let passed = CryptDevice::new(&trace, allowing).unwrap();
     passed.discard(range(512, 1024)).unwrap();
     let entries = trace.take();
@@ -171,7 +172,7 @@ fn discards_stop_here_unless_allowed() {
 #[test]
 fn what_was_discarded_reads_as_zeros() {
     let mut allowing = mapping("aes-xts-plain64", SectorSize::B512, range(4096, 65536));
-    allowing.allow_discards = true;
+    (allowing.allow_discards, allowing.holes) = (true, true);
     let crypt = CryptDevice::new(RamDevice::new(SIZE), allowing).unwrap();
     assert!(crypt.geometry().discard_zeroes);
     crypt.write_at(0, &[5; 65536]).unwrap();
@@ -199,7 +200,7 @@ fn what_was_discarded_reads_as_zeros() {
 #[test]
 fn a_sector_that_was_discarded_in_part_keeps_the_rest() {
     let mut allowing = mapping("aes-xts-plain64", SectorSize::B4096, range(0, 65536));
-    allowing.allow_discards = true;
+    (allowing.allow_discards, allowing.holes) = (true, true);
     let crypt = CryptDevice::new(RamDevice::new(SIZE), allowing).unwrap();
     crypt.write_at(0, &[5; 65536]).unwrap();
     crypt.device().discard(range(4096 + 512, 1024)).unwrap();

@@ -2,8 +2,9 @@
 //! real one does.
 
 use crate::cli::progress::Progress;
-use crate::cli::report::put;
+use crate::cli::report::{check, put};
 use crate::cli::volume::disk::Disk;
+use crate::cli::whole::Kind;
 use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use ::drive::preset::Preset;
 use block::{BlockDevice, FileDevice, FileOptions, PathKind};
@@ -120,7 +121,11 @@ pub fn run(options: &FitOptions) -> Result<(), Failure> {
         jiff::Zoned::now().date()
     );
     let capacity = whole.map(|device| device.geometry().size);
-    put(out, &written(&base, &found, &title, &source, capacity))?;
+    put(
+        out,
+        Kind::Other,
+        &written(&base, &found, &title, &source, capacity),
+    )?;
     print(&text)
 }
 
@@ -139,7 +144,8 @@ impl FitOptions {
                 format!("--out {} has no .toml suffix", out.display()),
                 "Give a name that ends in .toml.",
             )),
-            _ => Ok(()),
+            Some(out) => check(out, Kind::Other),
+            None => Ok(()),
         }
     }
 }

@@ -3,8 +3,8 @@
 
 use super::{go_on, put_json, share};
 use crate::cli::progress::Progress;
-use crate::cli::report::put;
-use crate::cli::run::check_writable;
+use crate::cli::report::{check_both, put};
+use crate::cli::whole::Kind;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::ftl::Policy;
 use ::drive::lifetime::{BLOCKS, Life, Lived, Setup};
@@ -15,6 +15,9 @@ use clap::Args;
 use lab::target::simulated;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
+/// The record of lives.
+const RECORD: Kind = Kind::Json("cryptmark-lifetime");
 
 /// Options of `cryptmark drive lifetime`.
 #[derive(Debug, Args)]
@@ -67,9 +70,7 @@ pub struct Question {
 /// Runs the command.
 pub fn run(options: &LifetimeOptions) -> Result<(), Failure> {
     let ssd = simulated::ssd(&options.question.device)?;
-    for path in [&options.html, &options.json].into_iter().flatten() {
-        check_writable(path)?;
-    }
+    check_both(options.html.as_deref(), options.json.as_deref(), RECORD)?;
     let stop = stop_on_signal()?;
     let progress = Progress::lives(options.no_progress);
     let lived = options.question.answer(&ssd, &mut |doing, done, total| {
@@ -146,10 +147,10 @@ impl Question {
 /// Writes the files that were asked for, and prints what is not JSON.
 fn tell(options: &LifetimeOptions, record: &Lifetime) -> Result<(), Failure> {
     if let Some(path) = &options.html {
-        put(path, &::report::html::lifetime(record))?;
+        put(path, Kind::Html, &::report::html::lifetime(record))?;
     }
     if let Some(path) = &options.json {
-        return put_json(path, record);
+        return put_json(path, RECORD, record);
     }
     match &options.html {
         // The page is on standard output.

@@ -3,6 +3,8 @@
 
 use super::{go_on, put_json};
 use crate::cli::progress::Progress;
+use crate::cli::report::check;
+use crate::cli::whole::Kind;
 use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
@@ -69,6 +71,9 @@ pub struct PredictOptions {
     no_progress: bool,
 }
 
+/// The record of a prediction.
+const RECORD: Kind = Kind::Json("cryptmark-predict");
+
 /// A cipher and how fast the processor is at it.
 #[derive(Debug, Serialize)]
 struct Cipher {
@@ -116,6 +121,10 @@ struct Prediction<'a> {
 
 /// Runs the command.
 pub fn run(options: &PredictOptions) -> Result<(), Failure> {
+    options
+        .json
+        .as_ref()
+        .map_or(Ok(()), |path| check(path, RECORD))?;
     let preset = simulated::preset(&options.device)?;
     let mut plan = Plan::load(&options.plan)?;
     plan.size = options.size.unwrap_or(plan.size);
@@ -158,7 +167,7 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         cells: &cells,
     };
     match &options.json {
-        Some(path) => put_json(path, &prediction),
+        Some(path) => put_json(path, RECORD, &prediction),
         None => print(&text(&prediction)),
     }
 }

@@ -4,6 +4,8 @@ mod wear;
 
 use super::{go_on, put_json, share};
 use crate::cli::progress::Progress;
+use crate::cli::report::check;
+use crate::cli::whole::Kind;
 use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use ::drive::DriveError;
 use ::drive::ftl::{Layout, Policy, WearLevelling};
@@ -38,6 +40,9 @@ const HOT: Hot = Hot {
 
 /// The drive that has no numbers of its own.
 pub const UNIFORM: &str = "ssd-uniform";
+
+/// The record of what a drive writes.
+const RECORD: Kind = Kind::Json("cryptmark-drive");
 
 /// Options of `cryptmark drive run`.
 #[derive(Debug, Args)]
@@ -98,6 +103,10 @@ const HOT_COLD: &str = "hot-cold";
 
 /// Runs the command.
 pub fn run(options: &RunOptions) -> Result<(), Failure> {
+    options
+        .json
+        .as_ref()
+        .map_or(Ok(()), |path| check(path, RECORD))?;
     if options.device != UNIFORM {
         return wear::run(options);
     }
@@ -322,7 +331,7 @@ impl RunOptions {
             "pages_in_use": outcome.in_use,
             "erase_counts": outcome.erases,
         });
-        put_json(path, &record)
+        put_json(path, RECORD, &record)
     }
 
     fn text(

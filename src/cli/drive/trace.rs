@@ -1,6 +1,6 @@
 //! `cryptmark drive trace`: a trace in another program's format.
 
-use crate::cli::whole::{self, Target};
+use crate::cli::whole::{self, Kind, Target};
 use crate::cli::{Failure, standard};
 use ::drive::trace::{Format, Reader, TraceError, Writer};
 use clap::Args;
@@ -37,13 +37,13 @@ pub fn run(options: &TraceOptions) -> Result<(), Failure> {
         return stream(input, io::stdout().lock(), options.format).map_err(told);
     }
     let unwritable = |error: io::Error| whole::unwritable(&options.output, &error);
-    let target = Target::of(&options.output).map_err(unwritable)?;
+    let target = Target::of(&options.output, Kind::Other, false)?;
     if let Some(pipe) = target.stream().map_err(unwritable)? {
         return stream(input, pipe, options.format).map_err(told);
     }
     // The file appears whole or not at all.
-    let draft = target.draft().map_err(unwritable)?;
-    rewrite(input, BufWriter::new(draft.as_file()), options.format).map_err(told)?;
+    let draft = target.draft(0o600).map_err(unwritable)?;
+    rewrite(input, BufWriter::new(draft.file()), options.format).map_err(told)?;
     target.publish(draft).map_err(unwritable)
 }
 

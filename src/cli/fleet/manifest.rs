@@ -2,6 +2,7 @@
 
 use crate::cli::Failure;
 use crate::cli::report::put;
+use crate::cli::whole::Kind;
 use clap::{ArgGroup, Args};
 use fleet::kubernetes::{Job, Toleration};
 use fleet::slurm::{Array, Unfit};
@@ -126,5 +127,5 @@ pub fn run(options: &ManifestOptions) -> Result<(), Failure> {
         }
         .manifests(&experiment)?,
     };
-    put(&options.output, &text)
+    put(&options.output, Kind::Other, &text)
 }

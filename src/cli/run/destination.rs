@@ -2,9 +2,8 @@
 
 use super::shard;
 use crate::cli::progress::Progress;
-use crate::cli::{
-    Failure, compare, open_store_to_measure, print, report, standard, style, told, waiting,
-};
+use crate::cli::whole::{self, Kind};
+use crate::cli::{Failure, compare, open_store_to_measure, print, report, style, told, waiting};
 use clap::Args;
 use lab::record::{Run, Shard};
 use lab::session::{Observer, SessionError, Visit};
@@ -39,6 +38,25 @@ pub struct Output {
 const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Output {
+    /// Refuses files that are the storage `at` which is to be measured.
+    ///
+    /// # Errors
+    /// Exit code 2.
+    pub fn check_distinct(&self, at: &Path) -> Result<(), Failure> {
+        let named = [("--json", &self.json), ("--html", &self.html)];
+        let mut named = named
+            .into_iter()
+            .filter_map(|(option, path)| Some((option, path.as_ref()?)));
+        match named.find(|(_, path)| whole::is_same(path, at)) {
+            None => Ok(()),
+            Some((option, path)) => Err(Failure::new(
+                2,
+                format!("--at and {option} both name {}", path.display()),
+                "Give the output a file of its own.",
+            )),
+        }
+    }
+
     /// Refuses files that could not be written afterwards.
     fn check(&self) -> Result<(), Failure> {
         if self.html.as_deref() == Some(Path::new("-")) {
@@ -48,17 +66,7 @@ impl Output {
                 "Name a file, or give --json - for data on standard output.",
             ));
         }
-        for path in [&self.html, &self.json].into_iter().flatten() {
-            check_writable(path)?;
-        }
-        match &self.html {
-            Some(html) if Some(html) == self.json.as_ref() => Err(Failure::new(
-                2,
-                format!("--json and --html both name {}", html.display()),
-                "Give each a file of its own.",
-            )),
-            _ => Ok(()),
-        }
+        report::check_both(self.html.as_deref(), self.json.as_deref(), report::RECORD)
     }
 
     /// Prints the answer and writes the files that were asked for, each even if another one
@@ -68,7 +76,7 @@ impl Output {
         let json_to_stdout = self.json.as_deref() == Some(Path::new("-"));
         let json = self.json.as_ref().map_or(Ok(()), |path| {
             let json = ::report::json::render(runs).map_err(Failure::unprintable)?;
-            report::put(path, &json)
+            report::put(path, report::RECORD, &json)
         });
         let say = |text: &str| match json_to_stdout {
             true => {
@@ -79,7 +87,7 @@ impl Output {
         };
         let table = say(&::report::text::table(run, &style()));
         let html = self.html.as_ref().map_or(Ok(()), |path| {
-            report::put(path, &::report::html::render(runs))
+            report::put(path, Kind::Html, &::report::html::render(runs))
         });
         let mut footer = match stored {
             true => format!("\nStored as {}", run.run),
@@ -281,23 +289,4 @@ impl Observer for Keeper<'_> {
         self.progress.kept(&run.run);
         Ok(())
     }
-}
-
-/// A file that cannot be written is better refused before the measurement.
-pub fn check_writable(path: &Path) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return standard::check_output();
-    }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if directory.is_dir() && !path.is_dir() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        2,
-        format!("cannot write {}", path.display()),
-        "Give a file in a directory that exists.",
-    ))
 }

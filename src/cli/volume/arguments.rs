@@ -430,6 +430,11 @@ impl VolumeArguments {
         }
     }
 
+    /// Whether the user means the hidden volume.
+    pub fn is_hidden(&self) -> bool {
+        self.tcrypt_hidden
+    }
+
     /// Whether the user says that the volume has no header.
     pub fn is_headless(&self) -> bool {
         let kind = self.kind.as_deref().and_then(Format::named);

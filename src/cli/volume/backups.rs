@@ -4,6 +4,9 @@
 //! A command says once that it changes headers; whatever it then opens for writing
 //! is looked at, and the header there is kept first. A header that is kept already
 //! is not kept twice.
+//!
+//! Headers of TrueCrypt and VeraCrypt volumes are never kept. A copy in which only the place of the
+//! hidden header differs from the volume would prove that there is a hidden volume.
 
 mod list;
 
@@ -20,7 +23,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use volume::judge::Use;
-use volume::tcrypt::Family;
 use volume::{Hash, Loss, LuksHeader, VolumeError};
 
 /// The length of the headers of TrueCrypt and VeraCrypt at either end of a volume, bytes.
@@ -47,8 +49,6 @@ const KEPT: usize = 3;
 pub struct Change {
     /// The name of the command, as the user types it; part of a file's name.
     pub command: &'static str,
-    /// The volume is TrueCrypt's or VeraCrypt's.
-    pub family: Option<Family>,
     /// The copy to keep if there is no readable header.
     pub otherwise: Otherwise,
 }
@@ -175,15 +175,6 @@ struct Copy {
 impl Copy {
     /// The header on `disk`, if there is anything to keep.
     fn of(disk: &Disk, change: Change) -> Result<Option<Self>, Failure> {
-        if let Some(family) = change.family {
-            return Ok(Some(Self {
-                volume: family.format().name().to_owned(),
-                has_uuid: false,
-                kind: family.format().name(),
-                bytes: ends(disk)?,
-                header: None,
-            }));
-        }
         if let Ok(header) = LuksHeader::read(disk) {
             let volume = plain_name(&header.uuid());
             return Ok(Some(Self {

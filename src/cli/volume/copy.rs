@@ -7,9 +7,8 @@ use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::whole::{self, Target};
+use crate::cli::whole::{self, Kind, Target};
 use crate::cli::{Failure, standard};
-use block::hold::{self, Hold};
 use block::layer::Protected;
 use block::transfer::{self, TransferError};
 use block::{BlockDevice, BlockError, ByteRange, PathKind};
@@ -101,55 +100,47 @@ fn to_file(
 ) -> Result<(), Failure> {
     let path = &options.output;
     let unwritable = |error: io::Error| whole::unwritable(path, &error);
-    let target = Target::of(path).map_err(unwritable)?;
-    let held = match target.there().map(PathKind::of) {
-        None => None,
-        // A program that writes to it would go on with a file that has no name any more.
-        Some(Some(PathKind::RegularFile)) => Some(hold_output(options)?),
-        Some(Some(PathKind::BlockDevice)) => {
-            let mut device = hold_output(options)?;
-            let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
-            let needed = volume.geometry().size;
-            if room < needed {
-                return Err(Failure::new(
-                    2,
-                    format!(
-                        "{} has {room} bytes, and the volume {needed}",
-                        path.display()
-                    ),
-                    "Nothing was written. Name a larger device, or a file.",
-                ));
-            }
-            transfer::to_file(volume, &device, false, report)?;
-            return device.sync_all().map_err(unwritable);
-        }
-        Some(None) => {
-            let mut pipe = File::options().write(true).open(path).map_err(unwritable)?;
-            return Ok(transfer::to_writer(volume, &mut pipe, report)?);
-        }
-    };
-    let file = target.draft().map_err(unwritable)?;
-    file.as_file()
-        .set_len(volume.geometry().size)
-        .map_err(unwritable)?;
-    transfer::to_file(volume, file.as_file(), true, report)?;
-    // Windows replaces no file that is open.
-    let held = held.filter(|_| cfg!(not(windows)));
-    let published = target.publish(file).map_err(unwritable);
-    drop(held);
-    published
-}
-
-/// Opens what the output is to replace, and holds it. It is looked at while it is held, so that
-/// no other command writes to it in between.
-fn hold_output(options: &ExportOptions) -> Result<File, Failure> {
-    let path = &options.output;
-    losses::guard_use(path)?;
-    let held = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
-    if !options.yes {
-        losses::guard_file(path, &held)?;
+    let target = Target::of(path, Kind::Plaintext, options.yes)?;
+    if let Some(mut pipe) = target.stream().map_err(unwritable)? {
+        return Ok(transfer::to_writer(volume, &mut pipe, report)?);
     }
-    Ok(held)
+    if let Some(mut device) = target.disk() {
+        let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
+        let needed = volume.geometry().size;
+        if room < needed {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{} has {room} bytes, and the volume {needed}",
+                    path.display()
+                ),
+                "Nothing was written. Name a larger device, or a file.",
+            ));
+        }
+        let written = AtomicU64::new(0);
+        let report = |done| {
+            written.fetch_max(done, Ordering::Relaxed);
+            report(done)
+        };
+        let copied = transfer::to_file(volume, device, false, &report).map_err(Failure::from);
+        let synced = copied.and_then(|()| device.sync_all().map_err(unwritable));
+        return synced.map_err(|failure| {
+            failure.after(
+                format!(
+                    "{} is overwritten with plaintext, {}",
+                    path.display(),
+                    so_far(written.into_inner())
+                ),
+                "What it held there is lost. Run the export again from the start, or erase the \
+                 plaintext.",
+            )
+        });
+    }
+    let draft = target.draft(0o600).map_err(unwritable)?;
+    let file = draft.file();
+    file.set_len(volume.geometry().size).map_err(unwritable)?;
+    transfer::to_file(volume, file, true, report)?;
+    target.publish(draft).map_err(unwritable)
 }
 
 /// Encrypts into a volume.
@@ -240,23 +231,57 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         written.fetch_max(done, Ordering::Relaxed);
         tell(&progress, &stop, done)
     };
+    let is_stream = matches!(input, Input::Stream(_));
     let outcome = match input {
-        Input::File(file, length) => transfer::from_file(&volume, &file, length, &report),
-        Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report).map(drop),
+        Input::File(file, length) => {
+            transfer::from_file(&volume, &file, length, &report).map(|()| length)
+        }
+        Input::Stream(mut stream) => transfer::from_reader(&volume, &mut stream, &report),
     };
     progress.finish();
+    let image = options.volume.image().display();
     match outcome {
         Err(TransferError::Block(BlockError::Protected { .. })) => Err(Failure::new(
             4,
             format!(
                 "the input reaches the hidden volume in {}, which is as it was; of the outer one \
                  at least {} bytes had been written",
-                options.volume.image().display(),
+                image,
                 written.into_inner()
             ),
             fitting,
         )),
-        outcome => Ok(outcome?),
+        Err(error) => {
+            let remedy = match error {
+                TransferError::TooLong { .. } => "Give less input, or a larger volume.",
+                TransferError::Stopped => "Run the import again from the start.",
+                _ => "Remove the cause, and run the import again from the start.",
+            };
+            Err(Failure::from(error).after(
+                format!(
+                    "the volume in {image} is overwritten, {}",
+                    so_far(written.into_inner())
+                ),
+                format!("What it held there is lost, and the rest is as it was. {remedy}"),
+            ))
+        }
+        Ok(imported) => {
+            if is_stream && imported < size {
+                eprintln!(
+                    "note: the input has {imported} bytes; what the volume holds behind them is as \
+                     it was"
+                );
+            }
+            Ok(())
+        }
+    }
+}
+
+/// How far an output is overwritten, of which so many bytes are known to be written.
+fn so_far(bytes: u64) -> String {
+    match bytes {
+        0 => "perhaps, from its start on".to_owned(),
+        bytes => format!("at least its first {bytes} bytes"),
     }
 }
 

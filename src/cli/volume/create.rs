@@ -14,6 +14,7 @@ use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
 use super::losses;
 use super::secrets::SecretArguments;
+use super::volatile;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print_done, standard, stop_on_signal};
 use block::hold;
@@ -165,7 +166,7 @@ fn headless(options: &CreateOptions) -> Result<(), Failure> {
     let data = ByteRange::new(0, ground.device.geometry().size);
     ground.begin()?;
     ground.device.reserve(data)?;
-    fill(&ground.device, data, options.no_progress)?;
+    fill(&ground.device, data, options.no_progress).map_err(|error| ground.overwritten(error))?;
     ground.keep()?;
     print_done(&format!(
         "{} bytes of noise; give the cipher and the passphrase whenever you open it\n",
@@ -186,6 +187,7 @@ pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure>
         backend: None,
         sharing: None,
         allow_discards: false,
+        holes: false,
     };
     let noise = CryptDevice::new(device, mapping)?;
     let stop = stop_on_signal()?;
@@ -216,6 +218,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         None => None,
         Some(path) => {
             let size = Extent { bytes: HEADER_FILE };
+            volatile::warn(path);
             Some(Ground::take(path, Some(size), options.yes)?)
         }
     };
@@ -298,19 +301,22 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         ground.begin()?;
     }
     device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
-    if options.yes {
-        losses::shred_header(device)?;
-    }
-    if let Some(mapping) = mapping.filter(|_| options.wipe || data.is_full()) {
-        take_over(&data.device, mapping, options)?;
-    }
-    if let Some(sealed) = sealed {
-        // Without a header, the half-written data are not taken for a volume.
-        data.device
-            .reserve(ByteRange::new(0, data.device.geometry().size))?;
-        encryption::format(&sealed, options)?;
-    }
-    draft.write()?;
+    let write = || -> Result<(), Failure> {
+        if options.yes {
+            losses::shred_header(device)?;
+        }
+        if let Some(mapping) = mapping.filter(|_| options.wipe || data.is_full()) {
+            take_over(&data.device, mapping, options)?;
+        }
+        if let Some(sealed) = sealed {
+            // Without a header, the half-written data are not taken for a volume.
+            data.device
+                .reserve(ByteRange::new(0, data.device.geometry().size))?;
+            encryption::format(&sealed, options)?;
+        }
+        Ok(draft.write()?)
+    };
+    write().map_err(|error| data.overwritten(error))?;
     for ground in header.into_iter().chain([data]) {
         ground.keep()?;
     }

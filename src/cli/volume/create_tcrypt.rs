@@ -47,15 +47,19 @@ pub fn normal(options: &CreateOptions, family: Family) -> Result<(), Failure> {
         };
         device.reserve(range)?;
     }
-    if options.yes {
-        losses::shred_header(device)?;
-    }
-    draft.write()?;
     let data = unlocked.mapping(device)?.data;
-    if !options.quick {
-        // Unused space must look like used space.
-        fill(device, data, options.no_progress)?;
-    }
+    let write = || -> Result<(), Failure> {
+        if options.yes {
+            losses::shred_header(device)?;
+        }
+        draft.write()?;
+        match options.quick {
+            true => Ok(()),
+            // Unused space must look like used space.
+            false => fill(device, data, options.no_progress),
+        }
+    };
+    write().map_err(|error| ground.overwritten(error))?;
     ground.keep()?;
     describe(&unlocked, data)
 }

@@ -104,22 +104,16 @@ struct SetOptions {
 impl HeaderOptions {
     /// The change that the command makes to headers, if it makes one.
     pub fn change(&self) -> Option<Change> {
-        let change = |command, family, otherwise| {
-            Some(Change {
-                command,
-                family,
-                otherwise,
-            })
+        let change = |command, otherwise| Some(Change { command, otherwise });
+        let start = |volume: &VolumeArguments| match volume.family() {
+            Some(_) => Otherwise::Nothing,
+            None => Otherwise::Start,
         };
         match &self.command {
             HeaderCommand::Backup(_) | HeaderCommand::Backups(_) => None,
-            HeaderCommand::Restore(options) => {
-                change("restore", options.volume.family(), Otherwise::Start)
-            }
-            HeaderCommand::Repair(options) => {
-                change("repair", options.volume.family(), Otherwise::Start)
-            }
-            HeaderCommand::Set(_) => change("set", None, Otherwise::Nothing),
+            HeaderCommand::Restore(options) => change("restore", start(&options.volume)),
+            HeaderCommand::Repair(options) => change("repair", start(&options.volume)),
+            HeaderCommand::Set(_) => change("set", Otherwise::Nothing),
         }
     }
 }

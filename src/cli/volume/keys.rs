@@ -30,13 +30,6 @@ pub struct PasswdOptions {
     kdf: KdfArguments,
 }
 
-impl PasswdOptions {
-    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
-    pub fn family(&self) -> Option<Family> {
-        self.volume.family()
-    }
-}
-
 /// Options of `cryptmark volume key`.
 #[derive(Debug, Args)]
 pub struct KeyOptions {
@@ -242,10 +235,7 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     refuse_other(&opening, &devices, &new)?;
     warn_of_pim(family, &sealing, &new);
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
-    print_done(&format!(
-        "the volume opens with the new passphrase\n{}",
-        backups::reminder("the old passphrase")
-    ));
+    print_done("the volume opens with the new passphrase\n");
     Ok(())
 }
 

@@ -10,9 +10,10 @@ pub mod disk;
 mod find;
 mod header;
 mod info;
+mod key_folders;
 mod keys;
 mod keyslot;
-mod losses;
+pub mod losses;
 mod open;
 mod protection;
 mod recall;
@@ -21,6 +22,7 @@ mod reencrypt;
 mod resize;
 mod secrets;
 mod typed;
+mod volatile;
 
 #[cfg(target_os = "linux")]
 mod mount;
@@ -112,6 +114,7 @@ pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failur
     if let Some(partition) = &options.partition {
         disk::choose(image(arguments)?, partition);
     }
+    key_folders::check(arguments)?;
     if let Some(change) = options
         .command
         .change()
@@ -166,29 +169,21 @@ impl VolumeCommand {
     fn change(&self) -> Option<Change> {
         let luks = |command| Change {
             command,
-            family: None,
             otherwise: Otherwise::Nothing,
         };
         match self {
             Self::Create(options) => Some(Change {
-                family: options.family(),
-                otherwise: Otherwise::Ends,
+                otherwise: match options.family() {
+                    Some(_) => Otherwise::Nothing,
+                    None => Otherwise::Ends,
+                },
                 ..luks("create")
             }),
-            Self::Passwd(options) => Some(Change {
-                family: options.family(),
-                ..luks("passwd")
-            }),
+            Self::Passwd(_) => Some(luks("passwd")),
             Self::Key(options) => Some(luks(options.name())),
-            Self::Reencrypt(options) => Some(Change {
-                family: options.family(),
-                ..luks("reencrypt")
-            }),
+            Self::Reencrypt(_) => Some(luks("reencrypt")),
             Self::Convert(_) => Some(luks("convert")),
-            Self::Resize(options) => Some(Change {
-                family: options.family(),
-                ..luks("resize")
-            }),
+            Self::Resize(_) => Some(luks("resize")),
             Self::Header(options) => options.change(),
             // A mapping without a header may be laid over one.
             Self::Import(options) if options.is_headless() => Some(Change {

@@ -33,6 +33,11 @@ pub struct ProtectionArguments {
 }
 
 impl ProtectionArguments {
+    /// Whether a hidden volume is to be protected.
+    pub fn is_given(&self) -> bool {
+        self.protect_hidden
+    }
+
     /// Where the hidden volume in `volume` is; nowhere if none is to be protected.
     ///
     /// # Errors

@@ -71,7 +71,8 @@ const PARTED: [&str; 3] = ["partition", "an LVM physical volume", "software RAID
 /// A file without the signature of a volume, with what it holds instead.
 pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, VolumeError> {
     let name_it = "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
-                   no signature), or the file with its --header.";
+                   no signature), or the file with its --header. An interrupted encryption or \
+                   decryption needs its file IMAGE.cryptmark-header beside the volume.";
     if let Some(wrapped) = wrapped(path, device)? {
         return Ok(wrapped);
     }

@@ -13,9 +13,10 @@ use super::header::check_to_change;
 use super::keyslot::{KdfArguments, KeptArguments, named_hash};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
+use super::volatile;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
-use block::{BlockDevice, ByteRange};
+use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
+use block::{BlockDevice, ByteRange, hold};
 use cipher::{CipherSpec, Key};
 use clap::Args;
 use in_place::Settled;
@@ -25,7 +26,6 @@ use std::path::Path;
 use tempfile::NamedTempFile;
 use volume::judge::Use;
 use volume::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
-use volume::tcrypt::Family;
 use volume::{Format, Hash, Limits, Secret, VolumeError};
 
 /// Options of `cryptmark volume reencrypt`.
@@ -66,12 +66,7 @@ pub struct ReencryptOptions {
     no_progress: bool,
 }
 
-impl ReencryptOptions {
-    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
-    pub fn family(&self) -> Option<Family> {
-        self.volume.family()
-    }
-}
+impl ReencryptOptions {}
 
 impl ReencryptOptions {
     /// Whether the first passphrase may be empty.
@@ -208,7 +203,13 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         let keys = parsed.unlock_both(header, &secret, &Limits::default())?;
         let length = parsed.length_afterwards();
         let end = parsed.end_of_encryption(data)?;
-        work(options, &mut parsed, (header, data), &keys)?;
+        work(
+            options,
+            &mut parsed,
+            (header, data),
+            &keys,
+            journal.as_deref(),
+        )?;
         let now = data.length()?;
         drop(devices);
         in_place::finish(image, &parsed, length)?;
@@ -239,7 +240,14 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         let accepted = accepted(options.yes);
         let begun = parsed.begin_decryption(header, data, &keys, false, accepted);
         begun.map_err(|error| at(image, error))?;
-        return work(options, &mut parsed, (header, data), &keys).map(|()| DONE);
+        return work(
+            options,
+            &mut parsed,
+            (header, data),
+            &keys,
+            journal.as_deref(),
+        )
+        .map(|()| DONE);
     }
     change(options, &mut parsed, (header, data)).map(|()| DONE)
 }
@@ -331,7 +339,8 @@ fn change(
     };
     let begun = header.begin_reencryption(device, data, &target, &keys, &kept, options.yes);
     begun.map_err(|error| at(image, error))?;
-    work(options, header, (device, data), &keys)
+    let journal = options.volume.header_path();
+    work(options, header, (device, data), &keys, journal.as_deref())
 }
 
 /// The lock under which cryptsetup reencrypts the volume of this UUID. If its folder cannot be
@@ -352,12 +361,14 @@ fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, Failure> {
     }
 }
 
-/// Goes through all data.
+/// Goes through all data. `journal` is the file that has the header meanwhile, if it is not at the
+/// start of the data.
 fn work(
     options: &ReencryptOptions,
     header: &mut Header,
     (device, data): (&Disk, &Disk),
     keys: &Keys,
+    journal: Option<&Path>,
 ) -> Result<(), Failure> {
     #[cfg(target_os = "linux")]
     let _lock = lock(&header.binary.uuid.lossy())?;
@@ -366,8 +377,30 @@ fn work(
     let report = |done| tell(&progress, &stop, done);
     let outcome = header.reencrypt(device, data, keys, &report);
     progress.finish();
-    Ok(outcome?)
+    outcome.map_err(|error| {
+        let again = match error {
+            VolumeError::Stopped => AGAIN.to_owned(),
+            _ => format!("{} {AGAIN}", error.cli_remedy()),
+        };
+        let failure = Failure::from(error);
+        let image = options.volume.image();
+        let change = format!("a part of the data in {} is converted", image.display());
+        // One that the data begin with goes where they go.
+        let Some(path) = journal.filter(|path| !hold::is_same(path, image)) else {
+            return failure.after(change, format!("The header keeps both keys. {again}"));
+        };
+        failure.after(
+            change,
+            format!(
+                "Keep {} with the volume: without that file, nothing opens it. {again}",
+                path.display()
+            ),
+        )
+    })
 }
+
+/// What to do about a reencryption that has stopped.
+const AGAIN: &str = "Run the command again to continue.";
 
 /// A header for `path` whose file has no name before it is published. Until it records that the
 /// reencryption has begun, its content is not true.
@@ -390,6 +423,7 @@ fn draft(
             ));
         }
     }
+    volatile::warn(path);
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;
     let device = Disk::open(draft.path(), Use::Overwrite)?;

@@ -31,13 +31,6 @@ pub struct ResizeOptions {
     yes: bool,
 }
 
-impl ResizeOptions {
-    /// Whose volume it is, if it is one of TrueCrypt or VeraCrypt.
-    pub fn family(&self) -> Option<Family> {
-        self.volume.family()
-    }
-}
-
 /// Runs the command.
 pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     if let Some(family) = options.volume.family() {

@@ -131,15 +131,16 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     service.wait(&exports, &mut running)
 }
 
-/// Refuses to serve the plaintext to other machines without TLS, unless the user confirms it.
+/// Refuses to serve the plaintext to other machines or other users without TLS, unless the user
+/// confirms it.
 ///
 /// # Errors
 /// Exit code 4 without that confirmation.
 fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> {
-    let address = match place {
-        Place::Tcp(address) if !address.ip().to_canonical().is_loopback() => address,
-        _ => return Ok(()),
-    };
+    if !place.is_exposed() {
+        return Ok(());
+    }
+    let address = place;
     if options.tls.is_required() {
         return Ok(());
     }

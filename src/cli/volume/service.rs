@@ -12,14 +12,14 @@
 pub mod record;
 
 use super::arguments::VolumeArguments;
-use super::disk::whole_name;
+use super::disk::{Disk, whole_name};
 use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal};
+use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal, unseen};
 use ::serve::{Export, Failures};
-use ::volume::Storage;
+use ::volume::{Format, Storage, luks2};
 use block::hold;
 use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
@@ -28,7 +28,7 @@ use record::{Ending, OwnRecord, Place, Record};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::str::FromStr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -229,6 +229,28 @@ pub struct Service {
     lock_after: Option<Duration>,
 }
 
+/// Has the header of a LUKS2 volume remember that discards leave zeros; says whether it does. Other
+/// formats cannot remember it: what asks for zeros gets zeros that are written, and discards leave
+/// noise.
+fn remember_holes(volume: &VolumeArguments, header: &Disk) -> Result<bool, Failure> {
+    match volume.format(header)? {
+        Format::Luks2 => Ok(luks2::Header::read(header)?.remember_holes(header)?),
+        _ => Ok(false),
+    }
+}
+
+/// Warns that discards of an outer volume overwrite a hidden one. It is not known whether there is
+/// one.
+fn warn_of_hidden(volume: &VolumeArguments, protection: &ProtectionArguments) {
+    if volume.family().is_some() && !volume.is_hidden() && !protection.is_given() {
+        eprintln!(
+            "warning: discards destroy a hidden volume in {}, if there is one and --protect-hidden is \
+             not given",
+            volume.image().display()
+        );
+    }
+}
+
 impl Service {
     /// Opens the volume, as the user wants it served. With `yes` it is written although its data
     /// may be another's.
@@ -257,6 +279,12 @@ impl Service {
         let mut opened = unlock(volume, secret, &devices, (access, accepted(yes)))?;
         if self.trim == TrimPolicy::Pass {
             opened = opened.allowing_discards();
+            if !self.read_only {
+                warn_of_hidden(volume, protection);
+            }
+            if !self.read_only && remember_holes(volume, devices.header())? {
+                opened = opened.reading_holes();
+            }
         }
         let allocation = opened.allocation(devices.header(), devices.data());
         let [header, data] = devices.shared();
@@ -513,15 +541,9 @@ fn in_background() -> Result<(), Failure> {
             "Omit --daemon.",
         )
     };
-    let mut child = std::env::current_exe()
-        .and_then(|program| {
-            Command::new(program)
-                .args(std::env::args_os().skip(1))
-                .env(IN_BACKGROUND, "1")
-                .stdout(Stdio::piped())
-                .spawn()
-        })
-        .map_err(failed)?;
+    let (mut command, _arguments) = unseen::command().map_err(failed)?;
+    command.env(IN_BACKGROUND, "1").stdout(Stdio::piped());
+    let mut child = command.spawn().map_err(failed)?;
     let mut said = Vec::new();
     if let Some(mut out) = child.stdout.take() {
         out.read_to_end(&mut said).map_err(failed)?;

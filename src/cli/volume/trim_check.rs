@@ -49,6 +49,9 @@ pub struct TrimCheckOptions {
         default_value = "ext4"
     )]
     fs_type: String,
+    /// Discard all free space of the file system at DIR; a hidden volume there would be lost
+    #[arg(long, requires = "directory")]
+    yes: bool,
 }
 
 /// Runs the command.
@@ -73,6 +76,9 @@ pub fn run(options: &TrimCheckOptions) -> Result<(), Failure> {
 fn run_all(options: &TrimCheckOptions, stopped: impl Fn() -> bool) -> Result<(), Failure> {
     if let Some(directory) = &options.directory {
         let layers = Layers::under(directory, options.image.as_deref())?;
+        if !options.yes {
+            return Err(unconfirmed(directory));
+        }
         let text = check(directory, &layers)?;
         return print(&text);
     }
@@ -89,6 +95,20 @@ fn run_all(options: &TrimCheckOptions, stopped: impl Fn() -> bool) -> Result<(),
         print(&format!("--trim {policy}\n{text}{}\n", picture(&map)))?;
     }
     Ok(())
+}
+
+/// Refuses to discard what a user may miss.
+fn unconfirmed(directory: &Path) -> Failure {
+    Failure::new(
+        4,
+        format!(
+            "the check would write and delete a file of {WRITTEN} MiB, and then discard all free \
+             space of the file system at {}",
+            directory.display()
+        ),
+        "That destroys a hidden volume, if this is the outer volume of TrueCrypt or VeraCrypt. It \
+         also makes deleted files unrecoverable. If you accept that, confirm with --yes.",
+    )
 }
 
 /// Writes, deletes, discards, and says what each layer heard of it.

@@ -366,6 +366,7 @@ fn begin(
         backend: None,
         sharing: None,
         allow_discards: false,
+        holes: false,
     };
     let device = CryptDevice::new(storage, mapping)?;
     let backend = EngineBackend {
@@ -492,6 +493,7 @@ mod tests {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: false,
         };
         let device = Metered {
             device: CryptDevice::new(block::RamDevice::new(1 << 20), mapping).unwrap(),

@@ -146,6 +146,7 @@ impl Target {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: false,
         };
         Self::mapped(storage, encryption, mapping)
     }

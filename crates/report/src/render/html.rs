@@ -24,6 +24,7 @@ pub(crate) fn render(document: &Document) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
+                meta name="generator" content="cryptmark";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta http-equiv="Content-Security-Policy" content=(policy(document));

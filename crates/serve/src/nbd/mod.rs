@@ -4,6 +4,7 @@ mod client;
 mod clients;
 mod connection;
 mod handshake;
+mod owner;
 mod secure;
 mod server;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::clients::{Clients, Peer};
 use super::handshake::Named;
+use super::owner;
 use super::secure::Security;
 use super::transport::Wire;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -133,6 +134,15 @@ impl Place {
 }
 
 impl Place {
+    /// Whether clients of other users are served here, of this machine or of others. At an address
+    /// that only this machine reaches, the system says whose clients they are.
+    pub fn is_exposed(&self) -> bool {
+        match self {
+            Self::Unix(_) => false,
+            Self::Tcp(address) => !address.ip().to_canonical().is_loopback() || !owner::are_told(),
+        }
+    }
+
     /// The same place, wherever the program goes.
     ///
     /// # Errors
@@ -175,6 +185,8 @@ pub struct Server {
     threads: usize,
     patience: Duration,
     security: Option<Box<dyn Security>>,
+    /// Whether clients of other users are served without TLS.
+    exposed: bool,
     /// Device and inode of the socket in the file system.
     made: Option<(u64, u64)>,
     users: Arc<AtomicUsize>,
@@ -205,11 +217,13 @@ impl End {
 
 impl Server {
     /// Listens at `place`; the first of `exports` is the default one. A client
-    /// may have `threads` requests worked on at a time.
+    /// may have `threads` requests worked on at a time. Without TLS, a place that is not
+    /// [exposed](Place::is_exposed) serves only clients of this user and of root.
     ///
     /// # Errors
     /// [`ServeError`], but for `Failed`.
     pub fn listen(place: Place, exports: Vec<Named>, threads: usize) -> Result<Self, ServeError> {
+        let exposed = place.is_exposed();
         let socket = match &place {
             Place::Unix(path) => Socket::Unix(listen_at(path, &place)?),
             Place::Tcp(address) => {
@@ -240,6 +254,7 @@ impl Server {
             threads: threads.max(1),
             patience: PATIENCE,
             security: None,
+            exposed,
             users: Arc::default(),
             end: Arc::new(end),
             ended,
@@ -348,6 +363,9 @@ impl Server {
             }
             Socket::Tcp(socket) => {
                 let (stream, address) = socket.accept()?;
+                if !self.exposed && self.security.is_none() {
+                    check_owner(&stream, address)?;
+                }
                 prepare(&stream).map_err(is_gone)?;
                 Ok((Box::new(stream), Peer::at(address.ip())))
             }
@@ -385,6 +403,17 @@ fn is_of_want(error: &io::Error) -> bool {
 /// socket.
 fn is_gone(_: io::Error) -> io::Error {
     io::ErrorKind::ConnectionAborted.into()
+}
+
+/// Refuses a client of another user, unless that is root. The client's address does not matter: a
+/// server at a loopback address is reached from this machine alone.
+fn check_owner(client: &TcpStream, address: SocketAddr) -> io::Result<()> {
+    let here = client.local_addr().map_err(is_gone)?;
+    let own = rustix::process::geteuid().as_raw();
+    match owner::of(address, Some(here)) {
+        Some(user) if user == own || user == 0 => Ok(()),
+        _ => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
 }
 
 /// Sets up a client's connection so that the system notices a client that disappears silently.

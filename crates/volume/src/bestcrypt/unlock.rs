@@ -141,6 +141,7 @@ impl Header {
                 backend: None,
                 sharing: None,
                 allow_discards: false,
+                holes: false,
             };
             let guess = CryptDevice::new(device, mapping())?;
             if !block::signature::names(&guess)?.is_empty() {

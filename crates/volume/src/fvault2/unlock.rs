@@ -119,6 +119,7 @@ impl Header {
                     backend: None,
                     sharing: None,
                     allow_discards: false,
+                    holes: false,
                 },
             })
         };

@@ -121,6 +121,7 @@ impl Header {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: false,
         })
     }
 

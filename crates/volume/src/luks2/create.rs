@@ -159,6 +159,32 @@ impl Header {
         Ok(())
     }
 
+    /// Whether zeros on the data's device are zeros of the plaintext, as the header remembers.
+    #[doc(hidden)]
+    pub fn has_holes(&self) -> bool {
+        let flags = &self.metadata.config.flags;
+        flags.iter().any(|flag| flag == HOLES)
+    }
+
+    /// Remembers that discards of this volume leave zeros. Every later opening then reads zeros on
+    /// the data's device as zeros of the plaintext. Otherwise a file system would find noise where
+    /// it has asked for zeros. Says whether the header remembers it: one of a volume that is being
+    /// reencrypted, or whose sectors have tags, does not.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unsupported`] if the volume requires what is not known here, and those of
+    /// writing.
+    pub fn remember_holes(&mut self, device: &dyn BlockDevice) -> Result<bool, VolumeError> {
+        if self.has_holes() || self.is_sealed() || self.is_reencrypting() {
+            return Ok(self.has_holes());
+        }
+        self.check_requirements()?;
+        let mut flags = self.metadata.config.flags.clone();
+        flags.push(HOLES.to_owned());
+        self.commit(device, |json| json["config"]["flags"] = flags.into())?;
+        Ok(true)
+    }
+
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
@@ -213,6 +239,10 @@ impl Header {
         }
     }
 }
+
+/// The flag of a header whose volume has zeros where its data's device has zeros. cryptsetup keeps
+/// flags that it does not know, and ignores them.
+const HOLES: &str = "cryptmark-holes-are-zeros";
 
 /// The JSON of a volume without keyslots.
 fn document(

@@ -311,7 +311,7 @@ impl Header {
         self.commit(device, |_| {})?;
         plan.forget_header(data, self)?;
         let sides = (
-            &Side::new(&plan.previous, &keys.old)?,
+            &Side::new(&plan.previous, &keys.old)?.with_holes(self.has_holes()),
             &Side::new(&plan.last, keys.of_new(&plan))?,
         );
         while progress != Progress::Done {
@@ -497,7 +497,7 @@ impl Header {
                 (Kind::Hot, Protection::Journal(area)) => {
                     if window.from == 0 && self.has_sample() {
                         let sides = (
-                            &Side::new(&plan.previous, &keys.old)?,
+                            &Side::new(&plan.previous, &keys.old)?.with_holes(self.has_holes()),
                             &Side::new(&plan.last, keys.of_new(&plan))?,
                         );
                         let kept = (window, area);
@@ -521,6 +521,9 @@ impl Header {
                 }
                 (Kind::Hot, Protection::Nothing) => return Err(VolumeError::ForeignReencryption),
             }
+        }
+        for row in &mut rows {
+            row.mapping.holes = self.has_holes();
         }
         Ok(rows)
     }

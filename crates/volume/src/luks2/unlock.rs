@@ -215,6 +215,7 @@ impl Header {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: self.has_holes(),
         })
     }
 

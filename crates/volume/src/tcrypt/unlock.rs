@@ -325,6 +325,7 @@ impl Unlocked {
             backend: None,
             sharing: None,
             allow_discards: false,
+            holes: false,
         }
     }
 

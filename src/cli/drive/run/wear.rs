@@ -1,6 +1,8 @@
 //! `cryptmark drive run` on raw flash: what a host's writes do to its blocks.
 
-use super::{HOT_COLD, RunOptions, UNIFORM_WORKLOAD, erases, interrupted, open, unplayable};
+use super::{
+    HOT_COLD, RECORD, RunOptions, UNIFORM_WORKLOAD, erases, interrupted, open, unplayable,
+};
 use crate::cli::drive::{go_on, put_json};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -87,7 +89,7 @@ fn tell(
         "erase_cycles": flash.erase_cycles,
         "terabytes_written": worn.terabytes_written(flash),
     });
-    put_json(path, &record)
+    put_json(path, RECORD, &record)
 }
 
 fn text(options: &RunOptions, flash: &FlashPreset, worn: &Worn) -> String {

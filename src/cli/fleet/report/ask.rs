@@ -3,6 +3,7 @@
 use super::ReportOptions;
 use crate::cli::progress::Progress;
 use crate::cli::report::put;
+use crate::cli::whole::Kind;
 use crate::cli::{Failure, export, open_store, print};
 use fleet::Storage;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub fn run(options: &ReportOptions, store: Option<&str>) -> Result<(), Failure> 
         None => of_store(options, store)?,
     };
     if let Some(path) = &options.html {
-        put(path, &::report::html::fleet(&report))?;
+        put(path, Kind::Html, &::report::html::fleet(&report))?;
     }
     if options.json {
         let json = serde_json::to_string_pretty(&report).map_err(Failure::unprintable)?;

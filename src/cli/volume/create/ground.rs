@@ -1,6 +1,7 @@
 //! [`Ground`]: what a new volume is written over, from the first look at it until it stays.
 
 use super::Extent;
+use crate::cli::volume::backups;
 use crate::cli::volume::disk::{self, Disk};
 use crate::cli::volume::losses;
 use crate::cli::{Failure, whole};
@@ -90,6 +91,25 @@ impl<'a> Ground<'a> {
             made.written.set(true);
         }
         Ok(())
+    }
+
+    /// Adds to a failure what it has left of the data that were there. A file that was made for the
+    /// volume goes again.
+    pub fn overwritten(&self, failure: Failure) -> Failure {
+        if self.made.is_some() {
+            return failure;
+        }
+        let kept = match backups::kept() {
+            Some(path) => format!(" The header that was there is kept in {}.", path.display()),
+            None => String::new(),
+        };
+        failure.after(
+            format!(
+                "{} is overwritten in part, and holds no finished volume",
+                self.path.display()
+            ),
+            format!("Run the command again with --yes to make the volume.{kept}"),
+        )
     }
 
     /// Keeps a new file, and makes sure that its name is on the disk.

@@ -45,6 +45,7 @@ impl Drop for Server {
 /// An image, and QEMU's driver for it.
 pub struct Image<'a> {
     place: &'a Path,
+    what: &'static str,
     driver: &'static str,
 }
 
@@ -67,16 +68,12 @@ impl<'a> Image<'a> {
         };
         let start = start_of(raw, 64 << 10).map_err(VolumeError::Block)?;
         match needs_another_file(driver, &start) {
-            false => Ok(Some(Self { place, driver })),
-            true => Err(Failure::new(
-                2,
-                format!(
-                    "{} is {what} whose data are partly in another file",
-                    place.display()
-                ),
-                "If you trust the names of files in it, serve it with `qemu-nbd`, and give the \
-                 URI of the export.",
-            )),
+            false => Ok(Some(Self {
+                place,
+                what,
+                driver,
+            })),
+            true => Err(refused_parts(place, what)),
         }
     }
 
@@ -105,56 +102,143 @@ fn start_of(raw: &dyn BlockDevice, bytes: u64) -> Result<Vec<u8>, block::BlockEr
     Ok(start)
 }
 
-/// Whether the image names another file, from which QEMU would read. The author of the image could
-/// name any file of this user.
+/// Whether the image is not one sparse file by itself, as far as its start says. QEMU would read
+/// and write the files that it names, and its author could name any file of this user.
 fn needs_another_file(driver: &str, start: &[u8]) -> bool {
-    let number = |at: usize| {
-        let bytes = start
-            .get(at..at + 8)
-            .and_then(|bytes| bytes.try_into().ok());
-        bytes.map_or(0, u64::from_be_bytes)
+    let bytes = |at: usize, length: usize| start.get(at..at + length).unwrap_or_default();
+    let number = |at: usize| bytes(at, 8).try_into().map_or(0, u64::from_be_bytes);
+    let text = |wanted: &str| {
+        let wanted = wanted.as_bytes();
+        start.windows(wanted.len()).any(|part| part == wanted)
     };
+    let is_zero = |at, length| bytes(at, length).iter().all(|&byte| byte == 0);
     match driver {
         // The offset of the backing file's name, and the feature of an external data file.
         "qcow2" => number(8) != 0 || (number(4) >> 32 >= 3 && number(72) & 4 != 0),
+        // A capacity of zero has QEMU look for the extents that the description names.
         "vmdk" => {
-            let text = String::from_utf8_lossy(start);
-            !text.contains("parentCID=ffffffff") || text.contains("parentFileNameHint")
+            let is_sparse = text("\"monolithicSparse\"") || text("\"streamOptimized\"");
+            let is_foreign = [
+                "FLAT",
+                "VMFS",
+                "VMFSSPARSE",
+                "VMFSRDM",
+                "VMFSRAW",
+                "SESPARSE",
+            ]
+            .iter()
+            .any(|kind| text(&format!(" {kind} \"")));
+            is_zero(12, 8)
+                || !is_sparse
+                || is_foreign
+                || !text("parentCID=ffffffff")
+                || text("parentFileNameHint")
         }
+        // The type of a dynamic disk, not that of a differencing one. The parent's UUID and the
+        // places of its name are in the second header.
+        "vpc" => {
+            let header = usize::try_from(number(16)).unwrap_or(usize::MAX);
+            header > start.len()
+                || bytes(60, 4) != [0, 0, 0, 3]
+                || bytes(header, 8) != b"cxsparse"
+                || !is_zero(header + 40, 16)
+                || !is_zero(header + 576, 8 * 24)
+        }
+        // A dynamic or a fixed disk.
+        "vdi" => !matches!(bytes(0x4c, 4), [1 | 2, 0, 0, 0]),
+        // QEMU opens no VHDX with a parent.
         _ => false,
     }
 }
 
-impl Server {
-    fn start(image: &Image<'_>, write: bool) -> Result<(Self, Uri), Failure> {
-        let failed = |error: std::io::Error| {
-            Failure::new(
-                1,
-                format!("{PROGRAM} cannot be started: {error}"),
-                "Check that there is room for temporary files.",
-            )
-        };
-        let file = std::path::absolute(image.place).map_err(failed)?;
+/// QEMU's file of an image, and how it opens it.
+struct Node {
+    file: String,
+    json: serde_json::Value,
+}
+
+impl Node {
+    fn of(image: &Image<'_>) -> Result<Self, Failure> {
+        let file = std::path::absolute(image.place).map_err(|error| cannot_start(&error))?;
         let file = file.to_str().ok_or_else(|| {
             let what = format!("the name of {} is not UTF-8", image.place.display());
             Failure::new(2, what, "Rename the file: QEMU takes no other names here.")
         })?;
+        let driver = image.driver;
+        let mut json = json!({ "driver": driver, "file": { "driver": "file", "filename": file } });
+        if matches!(driver, "qcow2" | "vmdk") {
+            json["backing"] = serde_json::Value::Null;
+        }
+        let file = file.to_owned();
+        Ok(Self { file, json })
+    }
+
+    /// Asks QEMU, without writing, whether it uses this file alone. What it cannot open, its server
+    /// refuses with the reason.
+    fn is_alone(&self, driver: &str) -> bool {
+        let told = program::command("qemu-img")
+            .args(["info", "--force-share", "--output=json"])
+            .arg(format!("json:{}", self.json))
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output();
+        let told = told.map(|told| serde_json::from_slice::<serde_json::Value>(&told.stdout));
+        let Ok(Ok(told)) = told else {
+            return true;
+        };
+        let own = |file: &serde_json::Value| *file == *self.file;
+        let data = &told["format-specific"]["data"];
+        let extents = data["extents"].as_array().map_or(&[][..], Vec::as_slice);
+        let children = told["children"].as_array().map_or(&[][..], Vec::as_slice);
+        told["format"] == *driver
+            && told["backing-filename"].is_null()
+            && told["full-backing-filename"].is_null()
+            && data["data-file"].is_null()
+            && extents.len() <= 1
+            && extents.iter().all(|extent| own(&extent["filename"]))
+            && children.iter().all(|child| child["name"] == "file")
+    }
+}
+
+fn cannot_start(error: &std::io::Error) -> Failure {
+    Failure::new(
+        1,
+        format!("{PROGRAM} cannot be started: {error}"),
+        "Check that there is room for temporary files.",
+    )
+}
+
+/// Refuses an image whose data are in several files.
+fn refused_parts(place: &Path, what: &str) -> Failure {
+    Failure::new(
+        2,
+        format!(
+            "{} is {what} whose data are partly in another file",
+            place.display()
+        ),
+        "If you trust the names of files in it, serve it with `qemu-nbd`, and give the URI of the \
+         export.",
+    )
+}
+
+impl Server {
+    fn start(image: &Image<'_>, write: bool) -> Result<(Self, Uri), Failure> {
+        let failed = |error: std::io::Error| cannot_start(&error);
+        let node = Node::of(image)?;
+        if !node.is_alone(image.driver) {
+            return Err(refused_parts(image.place, image.what));
+        }
         let folder = tempfile::Builder::new()
             .prefix("cryptmark-image")
             .tempdir()
             .map_err(failed)?;
         let socket = folder.path().join("socket");
-        let driver = image.driver;
-        let mut node = json!({ "driver": driver, "file": { "driver": "file", "filename": file } });
-        if matches!(driver, "qcow2" | "vmdk") {
-            node["backing"] = serde_json::Value::Null;
-        }
         let child = program::command(PROGRAM)
             .arg("--socket")
             .arg(&socket)
             .args(["--shared=0", "--cache=writeback", "--discard=unmap"])
             .args((!write).then_some("--read-only"))
-            .arg(format!("json:{node}"))
+            .arg(format!("json:{}", node.json))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -3,6 +3,7 @@
 use super::BackupOptions;
 use crate::cli::volume::backups::{self, TCRYPT_HEADERS};
 use crate::cli::volume::disk::Disk;
+use crate::cli::volume::volatile;
 use crate::cli::{Failure, print_done, whole};
 use block::{BlockDevice, ByteRange};
 use std::io;
@@ -61,6 +62,7 @@ fn unusable(options: &BackupOptions, device: &Disk) -> Result<(), Failure> {
 fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Result<(), Failure> {
     let (bytes, unread) = steady(device, length)?;
     let path = &options.output;
+    volatile::warn(path);
     whole::save(path, &bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists
         | io::ErrorKind::NotFound

@@ -1,7 +1,6 @@
 //! Headers of TrueCrypt and VeraCrypt, which only their passphrase tells from noise.
 
 use super::{RepairOptions, RestoreOptions};
-use crate::cli::volume::backups;
 use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
@@ -34,12 +33,7 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
     let sealing = resealed(&opening, &unlocked);
     let limits = Limits::default();
     unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
-    backups::spare(&options.input);
-    let mut text = "the header and its copy are rewritten from the backup\n".to_owned();
-    if let (Some(_), Some(path)) = (lost, backups::kept()) {
-        text += &format!("the previous contents are kept in {}\n", path.display());
-    }
-    print_done(&text);
+    print_done("the header and its copy are rewritten from the backup\n");
     Ok(())
 }
 
@@ -148,11 +142,7 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
         passphrase_of(&secret)?,
         &Limits::default(),
     )?;
-    let mut text = format!("{made}\n");
-    if let Some(path) = backups::kept() {
-        text += &format!("the previous contents are kept in {}\n", path.display());
-    }
-    print_done(&text);
+    print_done(&format!("{made}\n"));
     Ok(())
 }
 

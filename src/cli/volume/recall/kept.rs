@@ -1,7 +1,7 @@
 //! [`Kept`]: how many candidates of a search were tried, in a file.
 
 use crate::cli::Failure;
-use crate::cli::whole::{Target, unwritable};
+use crate::cli::whole::{Kind, Target, unwritable};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -125,8 +125,8 @@ impl Kept {
         };
         let mut text = serde_json::to_string(&content).map_err(Failure::unprintable)?;
         text.push('\n');
-        let written = Target::of(&self.path).and_then(|target| {
-            let mut draft = target.draft()?;
+        let target = Target::of(&self.path, Kind::Json("cryptmark-recall"), false)?;
+        let written = target.draft(0o600).and_then(|mut draft| {
             draft.write_all(text.as_bytes())?;
             target.publish(draft)
         });

@@ -131,7 +131,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         new: key,
     };
     if detached.is_some() {
-        work(options, &mut header, (&device, &data), &keys)?;
+        work(options, &mut header, (&device, &data), &keys, Some(path))?;
         return match data.length()? > length {
             true => Err(added(image, length)),
             false => Ok(()),
@@ -141,7 +141,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     settle(image)?;
     let device = Disk::open(image, Use::Reencrypt)?;
     let mut header = Header::read(&device)?;
-    work(options, &mut header, (&device, &device), &keys)?;
+    work(options, &mut header, (&device, &device), &keys, None)?;
     drop(device);
     finish(image, &header, Some(length + shift))
 }
@@ -251,7 +251,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         settle(image)?;
         return Err(error.into());
     }
-    work(options, &mut header, (&device, &data), &keys)?;
+    work(options, &mut header, (&device, &data), &keys, Some(&side))?;
     drop((data, device));
     settle(image).map(drop)
 }

@@ -80,7 +80,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
         old: old.key,
         new: next.mapping.key,
     };
-    work(options, &mut header, (&device, &data), &keys)?;
+    work(options, &mut header, (&device, &data), &keys, Some(&path))?;
     finish(&header, &data, &path, &keys.new)
 }
 
@@ -102,7 +102,7 @@ pub fn go_on(
         true => {
             let keys = header.unlock_both(device, &secret, &limits)?;
             header.take_headers(data)?;
-            work(options, header, (device, data), &keys)?;
+            work(options, header, (device, data), &keys, Some(path))?;
             keys.new
         }
         // All is done but for putting the headers where they belong.

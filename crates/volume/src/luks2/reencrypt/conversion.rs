@@ -1,16 +1,19 @@
 //! [`Side`]: the data as it was, or as it is to be.
 
+use crate::crypt::decrypt_around;
 use crate::luks2::metadata::{Segment, SegmentKind};
 use crate::mapping::key_for;
 use crate::{Format, Mapping, VolumeError};
 use block::ByteRange;
-use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorLayout};
+use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout};
 
 /// One of the two ways in which data is encrypted.
 pub(super) struct Side {
     pub(super) cipher: KeyedCipher,
     layout: SectorLayout,
     first: IvSector,
+    /// Whether zeros are zeros of the plaintext.
+    holes: bool,
 }
 
 impl Side {
@@ -20,7 +23,20 @@ impl Side {
             cipher: spec.cipher(&key_for(&spec, key), layout, None)?,
             layout,
             first: first_iv(segment),
+            holes: false,
         })
+    }
+
+    /// The same data, in which zeros are zeros of the plaintext if `holes` says so.
+    pub(super) fn with_holes(self, holes: bool) -> Self {
+        Self { holes, ..self }
+    }
+
+    /// Decrypts the data at `position`.
+    pub(super) fn decrypt(&self, position: u64, bytes: &mut [u8]) {
+        decrypt_around(self.holes, bytes, |bytes| {
+            self.cipher.decrypt(self.iv_at(position), bytes);
+        });
     }
 
     pub(super) fn iv_at(&self, position: u64) -> IvSector {
@@ -47,6 +63,7 @@ pub(super) fn mapping(
         backend: None,
         sharing: None,
         allow_discards: false,
+        holes: false,
     })
 }
 

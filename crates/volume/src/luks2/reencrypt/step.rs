@@ -139,7 +139,7 @@ impl Plan {
 
 /// Makes new data of the old at `position`.
 fn convert((from, to): (&Side, &Side), position: u64, bytes: &mut [u8]) {
-    from.cipher.decrypt(from.iv_at(position), bytes);
+    from.decrypt(position, bytes);
     to.cipher.encrypt(to.iv_at(position), bytes);
 }
 

@@ -1,0 +1,34 @@
+//! Warnings of files with keys on a file system in memory.
+
+use std::path::Path;
+
+/// Warns if `path` is, or will be, a file of a file system that lives in memory: the keys in it go
+/// with the next power cut.
+pub fn warn(path: &Path) {
+    if is_in_memory(path) {
+        eprintln!(
+            "warning: {} is on a file system that lives in memory: it is gone after a power cut or a \
+             restart, and the data cannot be read without it. Name a file on a disk, or make a copy \
+             there.",
+            path.display()
+        );
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_in_memory(path: &Path) -> bool {
+    /// Of tmpfs and ramfs, statfs(2).
+    const MAGICS: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let there = if path.exists() { path } else { folder };
+    let magic = rustix::fs::statfs(there).map(|found| found.f_type as u64 & 0xffff_ffff);
+    magic.is_ok_and(|magic| MAGICS.contains(&magic))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn is_in_memory(_: &Path) -> bool {
+    false
+}
