@@ -440,6 +440,7 @@ fn who_unmounts_hears_what_was_not_stored() {
             .open(sandbox.path("x.img"))
             .unwrap();
         file.set_len(18 * MIB).unwrap();
+        drop(file);
         // Nobody has seen it yet, and the system makes the file longer.
         first.write_at(3 * MIB, &[1; 4096]).unwrap();
         let second = client();

@@ -137,7 +137,7 @@ fn a_normal_volume_with_a_hidden_one() {
     );
     let hidden = "v.img --type veracrypt --tcrypt-hidden --veracrypt-pim 2 --hash sha256";
     sandbox.volume(&format!(
-        "import {hidden} --passphrase-file two --input two"
+        "import {hidden} --passphrase-file two --input two --yes"
     ));
     let out = sandbox.volume(&format!("export {V} --passphrase-file one --output -"));
     assert!(out[..3 << 20].iter().all(|&byte| byte == 0x5a));

@@ -119,6 +119,27 @@ int main(int argc, char **argv)
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header(argv[1], "veracrypt", &json, &error));
     TRUE(volume == NULL && json == NULL);
 
+    /* What would be lost, and is allowed by its name. */
+    {
+        cryptmark_options *plain = cryptmark_options_new();
+
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(plain, "format", "plain", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(plain, "write", "1", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_secret(plain, CRYPTMARK_PASSPHRASE,
+                                                      (const uint8_t *)"any", 3, &error));
+        TRUE(cryptmark_open(argv[1], plain, &volume, &error) == CRYPTMARK_PROTECTED);
+        TRUE(strstr(cryptmark_error_message(error), "holds a LUKS"));
+        TRUE(strstr(cryptmark_error_remedy(error), "allow `unencrypted`"));
+        cryptmark_error_free(error);
+        error = NULL;
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(plain, "allow", "nothing", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(plain, "allow", "unencrypted", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_open(argv[1], plain, &volume, &error));
+        cryptmark_close(volume);
+        volume = NULL;
+        cryptmark_options_free(plain);
+    }
+
     /* For reading. */
     EXPECT(CRYPTMARK_OK, cryptmark_header(argv[1], NULL, &json, &error));
     TRUE(strstr(json, "\"uuid\""));

@@ -28,6 +28,24 @@ class Opening(VolumeCase):
             self.assertEqual(cryptmark.info(path, f"luks{version}"), said)
         self.assertIn("veracrypt", cryptmark.formats())
 
+    def test_a_loss_is_allowed_by_its_name(self):
+        path = self.folder / "noise"
+        noise = os.urandom(1 << 20)
+        plain = {"format": "plain", "mode": "r+b"}
+        for source in (path, io.BytesIO(noise)):
+            path.write_bytes(noise)
+            cryptmark.open(source, PASSPHRASE, format="plain").close()
+            with self.assertRaisesRegex(cryptmark.Protected, "decrypt to noise") as caught:
+                cryptmark.open(source, PASSPHRASE, **plain)
+            self.assertIn("allow `unknown`", caught.exception.remedy)
+            with self.assertRaisesRegex(cryptmark.Protected, "decrypt to noise"):
+                cryptmark.open(source, PASSPHRASE, allow=["data"], **plain)
+            self.assertEqual(path.read_bytes(), noise)
+            with self.assertRaises(cryptmark.BadInput):
+                cryptmark.open(source, PASSPHRASE, allow=["nothing"], **plain)
+            with cryptmark.open(source, PASSPHRASE, allow=["unknown"], **plain) as volume:
+                volume.write(b"written")
+
     def test_secrets_have_several_forms(self):
         path = self.luks()
         raw = PASSPHRASE.encode()
