@@ -51,10 +51,10 @@ fn files_that_are_no_such_volume() {
                                                                                              header \
                                                                                              with \
                                                                                              --header."),
-        ("open noise --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
-        ("open noise --type luks --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
-        ("open short --passphrase-file pass", 2, "short has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
-        ("open nothing --passphrase-file pass", 2, "nothing has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open noise --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
+        ("open noise --type luks --passphrase-file pass", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
+        ("open short --passphrase-file pass", 2, "short has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
+        ("open nothing --passphrase-file pass", 2, "nothing has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
         ("open nothing --type plain --passphrase-file pass", 2, "the data area (512 bytes from \
                                                                  byte 0) does not fit into the \
                                                                  device of 0 bytes", "Check that \
@@ -124,7 +124,7 @@ fn files_that_are_no_such_volume() {
                                                               complete."),
         ("open luks2-spoilt --passphrase-file pass", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
         ("info luks2-spoilt", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
-        ("info noise", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("info noise", 2, "noise has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
         ("info missing", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
         ("key add luks2-spoilt --passphrase-file pass --new-passphrase-file wrong", 2, "the header of this LUKS2 volume is damaged: the checksum of the header is wrong", RESTORE),
         ("export luks1-cut --passphrase-file pass --output out", 2, "this LUKS1 volume is cut off: \
@@ -299,8 +299,8 @@ fn headers_of_other_data() {
                                                                       header, name the file with \
                                                                       the data as the volume, and \
                                                                       this file with --header."),
-        ("open detached1 --passphrase-file pass", 2, "detached1 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
-        ("open detached1 --header detached2 --passphrase-file pass", 2, "detached2 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header."),
+        ("open detached1 --passphrase-file pass", 2, "detached1 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
+        ("open detached1 --header detached2 --passphrase-file pass", 2, "detached2 is blank, and has no signature of a volume", "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no signature), or the file with its --header. An interrupted encryption or decryption needs its file IMAGE.cryptmark-header beside the volume."),
         ("open detached1 --header missing --passphrase-file pass", 2, "cannot open missing: No such file or directory (os error 2)", "Check the path."),
         ("open detached1 --header folder --passphrase-file pass", 2, "folder is neither a regular file nor a block device", "Name a file or a block device."),
     ]);

@@ -44,12 +44,12 @@ fn what_a_volume_holds_is_said() {
         ),
         (
             format!("open noise {plain} --hash sha512"),
-            "nothing known",
+            "unknown data",
             [true; 2],
         ),
         (
             "open noise --type cryptoloop --passphrase-file pass".into(),
-            "nothing known",
+            "unknown data",
             [true, false],
         ),
         (

@@ -258,7 +258,8 @@ impl VolumeArguments {
     /// Refuses a volume that [`devices_for_header`](Self::devices_for_header) would refuse.
     pub fn check_free(&self) -> Result<(), Failure> {
         self.check_place()?;
-        Disk::check_free(self.header_path().as_deref().unwrap_or(&self.image))
+        let path = self.header_path();
+        Disk::check_free(path.as_deref().unwrap_or(&self.image), Use::ChangeHeader)
     }
 
     /// Opens the header so, and the volume for writing.

@@ -83,9 +83,9 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Refuses what [`for_header`](Self::for_header) would refuse.
-    pub fn check_free(place: &Path) -> Result<(), Failure> {
-        Self::held(place, Use::ChangeHeader, Hold::Brief).map(drop)
+    /// Refuses what [`for_header`](Self::for_header) would refuse for this use.
+    pub fn check_free(place: &Path, use_: Use) -> Result<(), Failure> {
+        Self::held(place, use_, Hold::Brief).map(drop)
     }
 
     fn held(place: &Path, use_: Use, hold: Hold) -> Result<Self, Failure> {

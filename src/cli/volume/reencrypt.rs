@@ -101,7 +101,11 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         ));
     }
     // Checked first, so that the user types no passphrase for a refused command.
-    Disk::check_free(image)?;
+    let use_ = match options.encrypt {
+        true => Use::Encrypt,
+        false => Use::Reencrypt,
+    };
+    Disk::check_free(image, use_)?;
     let family = options.volume.family();
     if let Some(named) = options.volume.named_header()
         && in_place::header_beside(image)?.is_some_and(|beside| beside.is_reencrypting())
