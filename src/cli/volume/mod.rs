@@ -27,6 +27,8 @@ mod volatile;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
+mod pinned;
+#[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]
 mod serve;
