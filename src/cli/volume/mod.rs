@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backups;
+mod beside;
 mod convert;
 mod copy;
 mod create;

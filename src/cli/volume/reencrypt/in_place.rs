@@ -6,6 +6,7 @@
 
 use super::{ReencryptOptions, cannot_write, draft, keyslot, publish, sync_folder, work};
 use crate::cli::volume::arguments::side_header;
+use crate::cli::volume::beside;
 use crate::cli::volume::create::{HEADER_FILE, natural, usual_key_bytes, warn};
 use crate::cli::volume::disk::{self, Disk};
 use crate::cli::volume::resize::is_blank;
@@ -277,6 +278,7 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
     if !side.exists() {
         return Ok(None);
     }
+    beside::check(image)?;
     match Header::read(&Disk::open(&side, false)?) {
         Ok(header) => Ok(Some(header)),
         Err(VolumeError::NotThis { .. }) => Err(Failure::new(
