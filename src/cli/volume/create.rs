@@ -207,8 +207,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         None => None,
         Some(path) => {
             let size = Extent { bytes: HEADER_FILE };
-            volatile::warn(path);
-            Some(Ground::take(path, Some(size), options.yes)?)
+            let ground = Ground::take(path, Some(size), options.yes)?;
+            volatile::warn(path, &options.image);
+            Some(ground)
         }
     };
     if let Some(spec) = encryption.data {

@@ -93,7 +93,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let path = detached.as_deref().unwrap_or(&side);
     // From here on the user ends it between two steps only.
     let stop = stop_on_signal()?;
-    let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
+    let (draft, device) = draft(path, image, |file| file.set_len(HEADER_FILE))?;
     // Not every program asks who holds the file.
     check_unencrypted(&data, image)?;
     if data.length()? != there {
@@ -235,7 +235,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         ));
     }
     let side = side_header(image);
-    let (draft, device) = draft(&side, |mut file| {
+    let (draft, device) = draft(&side, image, |mut file| {
         let start = File::open(image)?;
         io::copy(&mut start.take(offset), &mut file).map(drop)
     })?;
