@@ -7,7 +7,7 @@ use testkit::{CHEAP, Expect as _, Sandbox};
 const V: &str = "--type veracrypt --veracrypt-pim 1 --hash sha512";
 
 /// A volume, and a command that changes its header.
-const CHANGES: [(&str, &str, &str); 18] = [
+const CHANGES: [(&str, &str, &str); 16] = [
     (
         "luks2",
         "passwd",
@@ -47,16 +47,6 @@ const CHANGES: [(&str, &str, &str); 18] = [
     ("luks2", "create", "create v CHEAP --key-file two --yes"),
     ("luks1", "create", "create v CHEAP --key-file two --yes"),
     ("luks2", "restore", "header restore v --input other --yes"),
-    (
-        "veracrypt",
-        "passwd",
-        "passwd v VERA --key-file one --new-key-file two",
-    ),
-    (
-        "veracrypt",
-        "resize",
-        "resize v VERA --key-file one --to 24MiB",
-    ),
     ("veracrypt", "create", "create v CHEAP --key-file two --yes"),
 ];
 
@@ -209,34 +199,27 @@ fn the_last_three_of_each_volume_are_left() {
     assert!(opens(&sandbox, "v", "one"));
 }
 
-/// A restore that is refused must not remove the backup that it was about to restore.
-/// A VeraCrypt volume has no name that its header tells: what has its place later is another.
+/// A copy in which only the place of the hidden header differs from the volume would prove that
+/// there is a hidden volume.
 #[test]
-fn backups_of_a_volume_stay_when_another_one_takes_its_place() {
+fn nothing_is_kept_of_veracrypt() {
     let sandbox = sandbox();
-    let renew = |first: &str| {
-        sandbox.volume(&format!(
-            "create v {V} --size 1MiB --quick --no-progress --key-file one"
-        ));
-        sandbox.volume(&format!(
-            "passwd v {V} --key-file {first} --new-key-file two"
-        ));
-    };
-    renew("one");
-    let old = sandbox.read("v");
-    let first = all_kept(&sandbox);
-    assert_eq!(first.len(), 1);
-    for _ in 0..3 {
-        fs::remove_file(sandbox.path("v")).unwrap();
-        renew("one");
+    prepare(&sandbox, "veracrypt");
+    sandbox.volume(&whole("header backup v VERA --output saved"));
+    for command in [
+        "passwd v VERA --key-file one --new-key-file two",
+        "create v --type veracrypt --tcrypt-hidden 2MiB --outer-pim 1 --veracrypt-pim 1 --key-file two \
+         --new-key-file three --yes",
+        "passwd v VERA --tcrypt-hidden --key-file three --new-key-file one",
+        "resize v VERA --key-file two --to 24MiB --yes",
+        "header restore v VERA --key-file one --input saved --yes",
+        "header repair v VERA --key-file one",
+        "create v VERA --quick --no-progress --key-file two --yes",
+        "reencrypt v VERA --key-file two --yes --no-progress",
+    ] {
+        sandbox.volume(&whole(command));
+        assert!(all_kept(&sandbox).is_empty(), "{command}");
     }
-    assert!(first[0].exists(), "{:?}", all_kept(&sandbox));
-    sandbox.write("v", &old);
-    let saved = first[0].display();
-    sandbox.volume(&format!(
-        "header restore v {V} --key-file one --input {saved} --yes"
-    ));
-    sandbox.volume(&format!("open v {V} --key-file one"));
 }
 
 /// A header that was replaced by one with another key may be the only one for the data.
@@ -271,29 +254,22 @@ fn the_header_that_alone_has_the_key_stays() {
 
 #[test]
 fn the_oldest_backup_can_be_restored() {
-    for (kind, options) in [("luks2", ""), ("luks1", ""), ("veracrypt", V)] {
+    for kind in ["luks2", "luks1"] {
         let sandbox = sandbox();
         prepare(&sandbox, kind);
         for (old, new) in [("one", "two"), ("two", "three"), ("three", "two")] {
-            let cheap = if kind == "veracrypt" { V } else { CHEAP };
             sandbox.volume(&format!(
-                "passwd v {cheap} --key-file {old} --new-key-file {new}"
+                "passwd v {CHEAP} --key-file {old} --new-key-file {new}"
             ));
         }
         let kept = all_kept(&sandbox);
         assert_eq!(kept.len(), 3, "{kept:?}");
         let oldest = kept[0].display();
-        // With a passphrase of then, which TrueCrypt and VeraCrypt need.
-        let key = if options.is_empty() {
-            ""
-        } else {
-            "--key-file one"
-        };
-        let restore = format!("header restore v {options} {key} --input {oldest}");
+        let restore = format!("header restore v --input {oldest}");
         sandbox.refused(4, "v", &restore);
         assert!(kept[0].exists(), "{kind}");
         sandbox.volume(&format!("{restore} --yes"));
-        sandbox.volume(&format!("open v {options} --key-file one"));
+        sandbox.volume("open v --key-file one");
         assert!(kept[0].exists(), "{kind}: what was named is not removed");
     }
 }

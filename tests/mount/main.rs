@@ -14,9 +14,11 @@ use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::io::Write as _;
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use testkit::{Expect as _, have};
+use std::process::Stdio;
+use testkit::{CHEAP, Expect as _, have};
 
 fn read_and_write(path: &Path) -> File {
     File::options().read(true).write(true).open(path).unwrap()
@@ -106,6 +108,109 @@ fn discards_follow_the_policy() {
         let expected = if policy == "block" { 7 } else { 0 };
         assert!(read().iter().all(|&byte| byte == expected), "{policy}");
         sandbox.umount();
+    }
+}
+
+/// What has read as zeros reads as zeros in every later opening, of whatever format, also after a
+/// reencryption and in a copy without holes.
+#[test]
+fn punched_holes_are_zeros_in_every_later_opening() {
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    let vera = "--type veracrypt --veracrypt-pim 1 --hash sha512";
+    let plain = "--type plain --cipher aes-xts-plain64 --key-size 256 --hash sha256";
+    for line in [
+        &format!("create 1.img --type luks1 --size 4MiB --passphrase-file line {CHEAP}"),
+        "create v.hc --type veracrypt --veracrypt-pim 1 --size 4MiB --quick --yes --passphrase-file line",
+        "create p.img --type plain --size 4MiB",
+    ] {
+        sandbox.volume(line);
+    }
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    let range = 65_536..65_536 + MIB as usize;
+    for (image, options) in [
+        ("x.img", ""),
+        ("1.img", ""),
+        ("v.hc", vera),
+        ("p.img", plain),
+    ] {
+        let words: Vec<&str> = options.split_whitespace().collect();
+        let mut mount = sandbox.subcommand("mount");
+        mount.args([image, "d", "--daemon", "--as", "file", "--trim", "pass"]);
+        mount.args(&words).succeeds();
+        let file = read_and_write(&sandbox.path("d/volume"));
+        file.write_all_at(&vec![7; 2 * MIB as usize], 0).unwrap();
+        file.sync_all().unwrap();
+        fallocate(&file, hole, range.start as u64, range.len() as u64).unwrap();
+        file.sync_all().unwrap();
+        drop(file);
+        sandbox.subcommand("umount").arg(image).succeeds();
+        let check = |image: &str, what: &str| {
+            let _ = fs::remove_file(sandbox.path("out"));
+            let mut export = sandbox.subcommand("export");
+            export
+                .args([image, "--output", "out"])
+                .args(&words)
+                .succeeds();
+            let out = sandbox.read("out");
+            let (before, rest) = out[..2 * MIB as usize].split_at(range.start);
+            let (punched, after) = rest.split_at(range.len());
+            assert!(punched.iter().all(|&byte| byte == 0), "{image}: {what}");
+            let others = before.iter().chain(after);
+            assert!(others.into_iter().all(|&byte| byte == 7), "{image}: {what}");
+        };
+        check(image, "opened without --trim pass");
+        fs::write(sandbox.path("copy"), sandbox.read(image)).unwrap();
+        check("copy", "a copy without holes");
+        if image == "x.img" {
+            let line = format!("reencrypt x.img {CHEAP} --passphrase-file line --no-progress");
+            sandbox.volume(&line);
+            check(image, "reencrypted");
+        }
+    }
+}
+
+/// A directory, or one above it, is replaced by a link while a passphrase is asked for.
+#[test]
+fn a_place_that_is_replaced_meanwhile_is_not_mounted_on() {
+    let Some(sandbox) = Mounts::new(20) else {
+        return;
+    };
+    let path = |name: &str| sandbox.path(name);
+    fs::create_dir_all(path("above/at")).unwrap();
+    fs::create_dir_all(path("precious/at")).unwrap();
+    sandbox.write("precious/file", "");
+    let fifo = path("asked");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, 0o600.into()).unwrap();
+    for (command, changed, leads_to) in [
+        ("mount x.img above/at --as file", "above/at", "precious/at"),
+        ("mount x.img above/at --as fs", "above/at", "precious/at"),
+        ("mount x.img above/at --as file", "above", "precious"),
+        ("serve x.img --fuse above/file", "above", "precious"),
+        ("serve x.img --fuse above/new", "above", "precious"),
+    ] {
+        sandbox.write("above/file", "");
+        let mut command = sandbox.volume_command(&format!("{command} --passphrase-file asked"));
+        let child = command
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        // It opens when the passphrase is read.
+        let mut asked = File::options().write(true).open(&fifo).unwrap();
+        fs::rename(path(changed), path("moved")).unwrap();
+        symlink(path(leads_to), path(changed)).unwrap();
+        asked.write_all(b"a passphrase\n").unwrap();
+        drop(asked);
+        let ended = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(4), "{said}");
+        assert!(said.contains("moved or replaced"), "{said}");
+        assert!(!path("precious/new").exists() && !path("moved/new").exists());
+        fs::remove_file(path(changed)).unwrap();
+        fs::rename(path("moved"), path(changed)).unwrap();
+        assert!(sandbox.is_tidy());
     }
 }
 

@@ -303,6 +303,44 @@ fn zeros_stay_zeros_in_every_later_opening() {
     assert!(!sectors.into_iter().any(is_hole));
 }
 
+/// Every address of this machine alone serves its own user, and root.
+#[test]
+fn other_users_of_this_machine_are_sent_away() {
+    if !have(&["qemu-io", "setpriv"]) {
+        return;
+    }
+    if !rustix::process::geteuid().is_root() {
+        return println!("skipped: other users: they need root");
+    }
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    let read = "qemu-io -f raw -c read\\ 0\\ 512";
+    for address in ["127.0.0.1", "127.9.8.7", "[::1]", "[::ffff:127.0.0.1]"] {
+        let mut serve = sandbox.cryptmark(&format!(
+            "volume serve x.img --passphrase-file line --nbd {address}:0"
+        ));
+        serve.stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut program = Running::start(&mut serve);
+        let mut line = String::new();
+        let mut told = BufReader::new(program.0.stdout.take().unwrap());
+        told.read_line(&mut line).unwrap();
+        let Some((_, place)) = line.trim().rsplit_once(" is served: ") else {
+            println!("skipped: {address}: this machine has no such address");
+            continue;
+        };
+        let reads = |user: &str| {
+            let user = format!("setpriv --reuid={user} --regid={user} --clear-groups");
+            let line = format!("{user} {read} nbd://{place}");
+            let done = sandbox.command("sh", &["-c", &line]).output().unwrap();
+            done.status.success()
+        };
+        assert!(reads("0"), "{address}");
+        assert!(!reads("65534"), "{address}");
+        program.signal("-TERM");
+        program.0.wait().unwrap();
+    }
+}
+
 /// `umount` ends a server, and removes the socket of one that was killed.
 #[test]
 fn a_server_is_ended_by_its_socket_or_its_volume() {

@@ -1,5 +1,6 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
+use super::beside;
 use super::disk::{self, Disk, check_distinct};
 use super::header::check_in_place;
 use super::recognise;
@@ -293,6 +294,9 @@ impl VolumeArguments {
                 header: None,
             });
         };
+        if self.header.is_none() {
+            beside::check(&self.image)?;
+        }
         check_distinct("--header", &path, &self.image)?;
         Ok(Devices {
             header: Some(Arc::new(header(&path)?)),

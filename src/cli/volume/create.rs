@@ -122,13 +122,12 @@ pub struct CreateOptions {
 }
 
 impl CreateOptions {
-    /// Whose volume is changed, if it is one of TrueCrypt or VeraCrypt: a hidden
-    /// one is made within it.
+    /// Whose volume it will be, if it is one of TrueCrypt or VeraCrypt.
     pub fn family(&self) -> Option<Family> {
-        match (self.tcrypt_hidden, self.kind) {
-            (Some(_), Kind::Tcrypt) => Some(Family::TrueCrypt),
-            (Some(_), Kind::Veracrypt) => Some(Family::VeraCrypt),
-            _ => None,
+        match self.kind {
+            Kind::Tcrypt => Some(Family::TrueCrypt),
+            Kind::Veracrypt => Some(Family::VeraCrypt),
+            Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
         }
     }
 }
@@ -145,14 +144,9 @@ enum Kind {
 
 /// Runs the command.
 pub fn run(options: &CreateOptions) -> Result<(), Failure> {
-    let family = match options.kind {
-        Kind::Tcrypt => Some(Family::TrueCrypt),
-        Kind::Veracrypt => Some(Family::VeraCrypt),
-        Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
-    };
     options.refuse_foreign_options()?;
     options.check_secrets()?;
-    match (family, options.tcrypt_hidden) {
+    match (options.family(), options.tcrypt_hidden) {
         (None, _) if matches!(options.kind, Kind::Plain | Kind::Cryptoloop) => headless(options),
         (None, _) => luks(options),
         (Some(family), None) => create_tcrypt::normal(options, family),
@@ -218,8 +212,9 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
         None => None,
         Some(path) => {
             let size = Extent { bytes: HEADER_FILE };
-            volatile::warn(path);
-            Some(Ground::take(path, Some(size), options.yes)?)
+            let ground = Ground::take(path, Some(size), options.yes)?;
+            volatile::warn(path, &options.image);
+            Some(ground)
         }
     };
     if let Some(spec) = encryption.data {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod backups;
+mod beside;
 mod convert;
 mod copy;
 mod create;
@@ -26,6 +27,8 @@ mod volatile;
 
 #[cfg(target_os = "linux")]
 mod mount;
+#[cfg(target_os = "linux")]
+mod pinned;
 #[cfg(target_os = "linux")]
 mod place;
 #[cfg(target_os = "linux")]

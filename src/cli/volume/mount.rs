@@ -2,6 +2,7 @@
 //! file.
 
 use super::arguments::VolumeArguments;
+use super::pinned::Pinned;
 use super::place;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
@@ -9,7 +10,7 @@ use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
 use super::umount::{Undo, is_mounted, undo};
 use crate::cli::Failure;
-use ::serve::fuse::{self, FuseMount, Visibility};
+use ::serve::fuse::{self, FuseError, FuseMount, Visibility};
 use block::LoopDevice;
 use clap::{Args, ValueEnum};
 use std::cell::Cell;
@@ -96,24 +97,32 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
         return Ok(());
     };
     // The remains of a killed server are removed by now.
-    let directory = mount_point(&options.directory, options.yes)?;
+    let place = mount_point(&options.directory, options.yes)?;
     let exported = service.export(
         &options.volume,
         &options.secret,
         &options.protection,
         options.yes,
     )?;
+    // A passphrase may have been asked for meanwhile.
+    place.check()?;
+    place::check(place.path(), options.yes)?;
     let mut mounted = match what {
         What::File => {
             let visibility = visibility(options.allow_other);
-            Mounted::inside(&service, &exported, &directory, visibility)?
+            Mounted::inside(&service, &exported, &place, visibility)?
         }
-        What::Fs => Mounted::file_system(&service, &exported, &directory, options)?,
+        What::Fs => Mounted::file_system(&service, &exported, &place, options)?,
     };
+    if let Err(failure) = place.check() {
+        undo(&service.record(), Undo::Now)?;
+        return Err(failure);
+    }
     let shown = match what {
-        What::File => directory.join(FILE),
-        What::Fs => directory,
+        What::File => place.path().join(FILE),
+        What::Fs => place.path().to_owned(),
     };
+    drop(place);
     let image = options.volume.image().display();
     let message = format!("{image} is mounted: {}\n", shown.display());
     let outcome = service
@@ -124,17 +133,18 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     outcome
 }
 
-/// The absolute path of a directory that may be mounted on.
-fn mount_point(path: &Path, yes: bool) -> Result<PathBuf, Failure> {
-    let directory = absolute(path).map_err(|error| {
+/// A directory that may be mounted on.
+fn mount_point(path: &Path, yes: bool) -> Result<Pinned, Failure> {
+    let pinned = absolute(path).and_then(|path| Pinned::new(&path));
+    let pinned = pinned.map_err(|error| {
         Failure::new(
             2,
             format!("cannot mount on {}: {error}", path.display()),
             "Name an existing, empty directory.",
         )
     })?;
-    place::check(&directory, yes)?;
-    Ok(directory)
+    place::check(pinned.path(), yes)?;
+    Ok(pinned)
 }
 
 /// The users that may reach a file.
@@ -160,33 +170,33 @@ impl<'a> Mounted<'a> {
     fn inside(
         service: &'a Service,
         exported: &Exported,
-        directory: &Path,
+        directory: &Pinned,
         visibility: Visibility,
     ) -> Result<Self, Failure> {
-        service.add(Place::Fuse(directory.to_owned()))?;
+        service.add(Place::Fuse(directory.path().to_owned()))?;
         let place = fuse::Place::In {
-            directory: directory.to_owned(),
+            directory: directory.through(),
             name: FILE.into(),
         };
-        Self::new(service, exported, &place, visibility)
+        Self::new(service, exported, (&place, directory.path()), visibility)
     }
 
     /// Makes the plaintext visible in place of `file`.
     pub fn over(
         service: &'a Service,
         exported: &Exported,
-        file: &Path,
+        file: &Pinned,
         visibility: Visibility,
     ) -> Result<Self, Failure> {
-        service.add(Place::FuseFile(file.to_owned()))?;
-        let place = fuse::Place::Over(file.to_owned());
-        Self::new(service, exported, &place, visibility)
+        service.add(Place::FuseFile(file.path().to_owned()))?;
+        let place = fuse::Place::Over(file.through());
+        Self::new(service, exported, (&place, file.path()), visibility)
     }
 
     fn new(
         service: &'a Service,
         exported: &Exported,
-        place: &fuse::Place,
+        (place, shown): (&fuse::Place, &Path),
         visibility: Visibility,
     ) -> Result<Self, Failure> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
@@ -195,7 +205,15 @@ impl<'a> Mounted<'a> {
         let name = service.record().mount_name();
         Ok(Self {
             service,
-            fuse: FuseMount::named(export, place, threads, visibility, &name)?,
+            fuse: FuseMount::named(export, place, threads, visibility, &name).map_err(|error| {
+                match error {
+                    FuseError::Mount { source, .. } => FuseError::Mount {
+                        path: shown.to_owned(),
+                        source,
+                    },
+                    error => error,
+                }
+            })?,
             looked: Cell::new(Instant::now()),
             warned: Cell::new(false),
         })
@@ -205,25 +223,26 @@ impl<'a> Mounted<'a> {
     fn file_system(
         service: &'a Service,
         exported: &Exported,
-        directory: &Path,
+        directory: &Pinned,
         options: &MountOptions,
     ) -> Result<Self, Failure> {
         let private = service.private_directory();
         service.add(Place::Directory(private.clone()))?;
         let made = DirBuilder::new().mode(0o700).create(&private);
-        made.map_err(|error| {
+        let made = made.and_then(|()| Pinned::new(&private));
+        let made = made.map_err(|error| {
             Failure::new(
                 1,
                 format!("cannot make {}: {error}", private.display()),
                 "Check the free space and the permissions.",
             )
         })?;
-        let mounted = Self::inside(service, exported, &private, Visibility::Owner);
+        let mounted = Self::inside(service, exported, &made, Visibility::Owner);
         let outcome = mounted.and_then(|mounted| {
             let file = private.join(FILE);
             match rustix::process::geteuid().is_root() {
                 true => by_kernel(service, &file, directory, options),
-                false => by_fuse2fs(service, &file, directory, options),
+                false => by_fuse2fs(service, &file, directory.path(), options),
             }?;
             Ok(mounted)
         });
@@ -284,13 +303,13 @@ impl Served for Mounted<'_> {
 fn by_kernel(
     service: &Service,
     file: &Path,
-    directory: &Path,
+    directory: &Pinned,
     options: &MountOptions,
 ) -> Result<(), Failure> {
     let write = !service.is_read_only();
     let device = LoopDevice::attach(file, write).map_err(::volume::VolumeError::Block)?;
     service.add(Place::Loop(device.path().to_owned()))?;
-    service.add(Place::FileSystem(directory.to_owned()))?;
+    service.add(Place::FileSystem(directory.path().to_owned()))?;
     let mut command = block::program::command("mount");
     if let Some(kind) = &options.fs_type {
         command.args(["-t", kind]);
@@ -301,7 +320,10 @@ fn by_kernel(
     // may say otherwise.
     let given = format!("{access},nosuid,nodev");
     command.args(["-o", &joined(&given, wanted)]);
-    run_program(command.arg("--").arg(device.path()).arg(directory), options)
+    // It must not make a path of its own of what the descriptor leads to.
+    command.arg("--no-canonicalize").arg("--");
+    let place = directory.through_for_others();
+    run_program(command.arg(device.path()).arg(place), options)
 }
 
 /// Mounts the file system in `file` as a user: ext2, ext3 or ext4.

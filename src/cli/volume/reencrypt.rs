@@ -410,6 +410,7 @@ const AGAIN: &str = "Run the command again to continue.";
 /// reencryption has begun, its content is not true.
 fn draft(
     path: &Path,
+    image: &Path,
     fill: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<(NamedTempFile, Disk), Failure> {
     let folder = path.parent().filter(|folder| *folder != Path::new(""));
@@ -427,12 +428,12 @@ fn draft(
             ));
         }
     }
-    volatile::warn(path);
     let draft = NamedTempFile::with_prefix_in(".cryptmark-", folder).map_err(unwritable)?;
     fill(draft.as_file()).map_err(unwritable)?;
     let device = Disk::open(draft.path(), Use::Overwrite)?;
     // All of it is written in the end.
     device.reserve(ByteRange::new(0, device.geometry().size))?;
+    volatile::warn(path, image);
     Ok((draft, device))
 }
 

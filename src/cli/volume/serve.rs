@@ -7,6 +7,7 @@ mod tls;
 
 use super::arguments::VolumeArguments;
 use super::mount::{Mounted, visibility};
+use super::pinned::Pinned;
 use super::place;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
@@ -238,11 +239,13 @@ fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
-    let spot = Spot::find(file)?;
+    let mut spot = Spot::find(file)?;
     let exported = options.export(&service)?;
-    let outcome = spot.make(&service).and_then(|()| {
+    let outcome = spot.make(&service).and_then(|file| {
         let visibility = visibility(options.allow_other);
-        let mut mounted = Mounted::over(&service, &exported, &spot.path, visibility)?;
+        let mut mounted = Mounted::over(&service, &exported, &file, visibility)?;
+        file.check()?;
+        drop(file);
         options.ready(&service, &spot.path.display().to_string())?;
         service.wait(&[exported.export], &mut mounted)
     });
@@ -255,8 +258,9 @@ fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
 struct Spot {
     /// Absolute.
     path: PathBuf,
-    /// An empty file is there, and stays when all is over.
-    there: bool,
+    directory: Pinned,
+    /// An empty file that is there, and stays when all is over.
+    there: Option<Pinned>,
 }
 
 impl Spot {
@@ -269,15 +273,24 @@ impl Spot {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        let path = directory.canonicalize().map_err(unusable)?.join(name);
+        let directory = directory.canonicalize();
+        let directory = directory.and_then(|directory| Pinned::new(&directory));
+        let directory = directory.map_err(unusable)?;
+        let path = directory.path().join(name);
         place::check_file(&path)?;
         match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Ok(Self { path, there: false })
-            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self {
+                path,
+                directory,
+                there: None,
+            }),
             Err(error) => Err(unusable(error)),
             Ok(found) if found.is_dir() => Err(unusable(io::ErrorKind::IsADirectory.into())),
-            Ok(found) if found.is_file() && found.len() == 0 => Ok(Self { path, there: true }),
+            Ok(found) if found.is_file() && found.len() == 0 => Ok(Self {
+                there: Some(Pinned::new(&path).map_err(unusable)?),
+                path,
+                directory,
+            }),
             Ok(_) => Err(Failure::new(
                 4,
                 format!("{} exists already and isn't an empty file", file.display()),
@@ -286,18 +299,33 @@ impl Spot {
         }
     }
 
-    /// Makes the file, if it is not there.
-    fn make(&self, service: &Service) -> Result<(), Failure> {
-        if self.there {
-            return Ok(());
+    /// The file, which is made if it was not there. A passphrase may have been asked for meanwhile.
+    fn make(&mut self, service: &Service) -> Result<Pinned, Failure> {
+        self.directory.check()?;
+        let there = self.there.take();
+        let unusable = |error: io::Error| unusable(&self.path, &error);
+        if let Some(there) = there {
+            there.check()?;
+            let found = fs::metadata(there.through()).map_err(unusable)?;
+            return match found.is_file() && found.len() == 0 {
+                true => Ok(there),
+                false => Err(Failure::new(
+                    4,
+                    format!("{} was written meanwhile", self.path.display()),
+                    REMEDY,
+                )),
+            };
         }
         service.add(record::Place::EmptyFile(self.path.clone()))?;
         let mut new = File::options();
         new.write(true).create_new(true).mode(0o600);
-        match new.open(&self.path) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(unusable(&self.path, &error)),
-        }
+        let name = self.path.file_name().unwrap_or_default();
+        let path = self.directory.through().join(name);
+        let made = new.open(&path).and_then(|_| Pinned::new(&path));
+        let made = made.map_err(unusable)?;
+        let checked = self.directory.check();
+        checked.inspect_err(|_| drop(fs::remove_file(&path)))?;
+        Ok(made)
     }
 }
 

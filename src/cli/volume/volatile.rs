@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-/// Warns if `path` is, or will be, a file of a file system that lives in memory: the keys in it go
-/// with the next power cut.
-pub fn warn(path: &Path) {
-    if is_in_memory(path) {
+/// Warns if the file at `path` is on a file system that lives in memory: the keys in it go with the
+/// next power cut. If the data of `image` go with them, nothing is said.
+pub fn warn(path: &Path, image: &Path) {
+    if is_in_memory(path) && !is_in_memory(image) {
         eprintln!(
             "warning: {} is on a file system that lives in memory: it is gone after a power cut or a \
              restart, and the data cannot be read without it. Name a file on a disk, or make a copy \

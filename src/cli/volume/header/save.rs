@@ -62,7 +62,6 @@ fn unusable(options: &BackupOptions, device: &Disk) -> Result<(), Failure> {
 fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Result<(), Failure> {
     let (bytes, unread) = steady(device, length)?;
     let path = &options.output;
-    volatile::warn(path);
     whole::save(path, &bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists
         | io::ErrorKind::NotFound
@@ -79,6 +78,7 @@ fn write(options: &BackupOptions, device: &Disk, length: u64, of: &str) -> Resul
             "Give a name on a disk with more room. No part of the backup was kept.",
         ),
     })?;
+    volatile::warn(path, options.volume.image());
     if unread > 0 {
         eprintln!("warning: {unread} bytes could not be read, and are zeros in the backup");
     }

@@ -6,6 +6,7 @@
 
 use super::{ReencryptOptions, cannot_write, draft, keyslot, publish, sync_folder, work};
 use crate::cli::volume::arguments::side_header;
+use crate::cli::volume::beside;
 use crate::cli::volume::create::{HEADER_FILE, natural, usual_key_bytes, warn};
 use crate::cli::volume::disk::{self, Disk};
 use crate::cli::volume::resize::is_blank;
@@ -93,7 +94,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let path = detached.as_deref().unwrap_or(&side);
     // From here on the user ends it between two steps only.
     let stop = stop_on_signal()?;
-    let (draft, device) = draft(path, |file| file.set_len(HEADER_FILE))?;
+    let (draft, device) = draft(path, image, |file| file.set_len(HEADER_FILE))?;
     // Not every program asks who holds the file.
     check_unencrypted(&data, image)?;
     if data.length()? != there {
@@ -235,7 +236,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         ));
     }
     let side = side_header(image);
-    let (draft, device) = draft(&side, |mut file| {
+    let (draft, device) = draft(&side, image, |mut file| {
         let start = File::open(image)?;
         io::copy(&mut start.take(offset), &mut file).map(drop)
     })?;
@@ -278,6 +279,7 @@ pub fn header_beside(image: &Path) -> Result<Option<Header>, Failure> {
     if !side.exists() {
         return Ok(None);
     }
+    beside::check(image)?;
     match Header::read(&Disk::open(&side, Use::Read)?) {
         Ok(header) => Ok(Some(header)),
         Err(VolumeError::NotThis { .. }) => Err(Failure::new(

@@ -65,7 +65,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let passphrase = passphrase_of(&secret)?;
     let next = unlocked.rekeyed(&data, algorithms.as_deref(), &sealing, passphrase, &limits)?;
     let keyslot = KeyslotOptions::new(options.kdf.kdf(Format::Luks2, None)?);
-    let (draft, device) = draft(&path, |file| file.set_len(HEADER_FILE))?;
+    let (draft, device) = draft(&path, image, |file| file.set_len(HEADER_FILE))?;
     let old = unlocked.mapping(&data)?;
     let mut header = Header::begin_for_another(
         (&device, &data),
