@@ -243,6 +243,10 @@ pub enum VolumeError {
     #[error("this is not the volume key of this volume")]
     WrongVolumeKey,
 
+    /// A passphrase that is going to be set is empty. Anyone can open a volume that has one.
+    #[error("the new passphrase is empty")]
+    EmptyPassphrase,
+
     /// The keyslot that was named does not exist.
     #[error("keyslot {slot} holds no key")]
     EmptyKeyslot {

@@ -5,14 +5,13 @@ use super::backups;
 use super::create_tcrypt::{hides, resealed, warn_of_pim};
 use super::disk::Disk;
 use super::header;
-use super::keyslot::{KdfArguments, NewSecretArguments};
+use super::keyslot::{KdfArguments, NewSecretArguments, keyslot_options};
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done, standard};
 use block::BlockError;
 use cipher::Key;
 use clap::{Args, Subcommand};
-use volume::luks2::KeyslotOptions;
 use volume::tcrypt::{Family, Opening, Place};
 use volume::{Format, Kdf, Limits, Secret, Unlocked, VolumeError, luks1, luks2};
 
@@ -133,7 +132,7 @@ impl Header {
                 header.add_key(device, volume_key, passphrase, iterations(kdf), slot)?
             }
             Self::Luks2(header) => {
-                let options = KeyslotOptions::new(kdf);
+                let options = keyslot_options(kdf);
                 header.add_key(device, volume_key, passphrase, &options, slot)?
             }
         })
@@ -152,7 +151,7 @@ impl Header {
                 header.change_key(device, slot, volume_key, passphrase, iterations(kdf))?
             }
             Self::Luks2(header) => {
-                let options = KeyslotOptions::new(kdf);
+                let options = keyslot_options(kdf);
                 header.change_key(device, slot, volume_key, passphrase, &options)?;
                 slot
             }

@@ -81,6 +81,9 @@ impl VolumeError {
                 "Open the volume for reading only, or let Windows finish.".to_owned()
             }
             Self::WrongVolumeKey => "Give the volume key of this volume.".to_owned(),
+            Self::EmptyPassphrase => {
+                "Give a passphrase, or allow an empty one explicitly.".to_owned()
+            }
             Self::EmptyKeyslot { .. } => "Name a keyslot that is in use.".to_owned(),
             Self::UnboundKeyslot { .. } => {
                 "Name no keyslot, or one that is bound to the data.".to_owned()

@@ -151,6 +151,14 @@ impl Header {
         self.material(keyslot).open(device, &slot_key)
     }
 
+    /// Refuses a key from a caller that is not the volume key: nothing would open by it.
+    pub(super) fn check_volume_key(&self, key: &Key) -> Result<(), VolumeError> {
+        match self.verifies(key, &Limits::default())? {
+            true => Ok(()),
+            false => Err(VolumeError::WrongVolumeKey),
+        }
+    }
+
     /// Whether `key` is the volume key.
     fn verifies(&self, key: &Key, limits: &Limits) -> Result<bool, VolumeError> {
         if key.len() != self.key_bytes {

@@ -121,6 +121,19 @@ impl Header {
         Err(unread.unwrap_or(none))
     }
 
+    /// Refuses a key from a caller that is not the key of the data: nothing would open by it.
+    pub(super) fn check_volume_key(&self, key: &Key) -> Result<(), VolumeError> {
+        let digest = &self.metadata.digests[&self.digest_of_data()?];
+        let lengths = self.key_lengths(digest);
+        match digest
+            .verifier()?
+            .verifies(key, &lengths, &Limits::default())?
+        {
+            true => Ok(()),
+            false => Err(VolumeError::WrongVolumeKey),
+        }
+    }
+
     /// The lengths that the key of `digest` may have, as its keyslots say them.
     fn key_lengths(&self, digest: &Digest) -> BTreeSet<usize> {
         let listed = digest.keyslots.iter();

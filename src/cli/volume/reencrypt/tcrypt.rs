@@ -13,7 +13,7 @@ use cipher::Key;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
-use volume::luks2::{Header, Keys, KeyslotOptions};
+use volume::luks2::{Header, Keys};
 use volume::tcrypt::{Family, Place, Sealing};
 use volume::{Format, Limits, Secret};
 
@@ -63,7 +63,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     };
     let passphrase = passphrase_of(&secret)?;
     let next = unlocked.rekeyed(&data, algorithms.as_deref(), &sealing, passphrase, &limits)?;
-    let keyslot = KeyslotOptions::new(options.kdf.kdf(Format::Luks2, None)?);
+    let keyslot = keyslot_options(options.kdf.kdf(Format::Luks2, None)?);
     let (draft, device) = draft(&path, |file| file.set_len(HEADER_FILE))?;
     let old = unlocked.mapping(&data)?;
     let mut header = Header::begin_for_another(

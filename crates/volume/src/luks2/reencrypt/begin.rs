@@ -81,6 +81,7 @@ impl Header {
     /// header then states that the reencryption has begun. No data is touched.
     ///
     /// # Errors
+    /// [`VolumeError::WrongVolumeKey`] if `keys` has another old key than the data;
     /// [`VolumeError::Unsupported`] if a reencryption has begun already, or the data has integrity
     /// tags; [`VolumeError::NoFreeKeyslot`] if the header has no room;
     /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, which would be lost,
@@ -97,6 +98,7 @@ impl Header {
         others_too: bool,
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        self.check_volume_key(&keys.old)?;
         let layout = SectorLayout {
             size: target.sector_size,
             large_iv: false,
@@ -186,6 +188,7 @@ impl Header {
         to_start: bool,
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        self.check_volume_key(&keys.old)?;
         // Where the data moves, the header on their device is about to go.
         let sample = match to_start || !is_same(device, data) {
             true => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
