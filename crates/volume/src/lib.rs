@@ -70,6 +70,7 @@ mod hash;
 pub mod info;
 mod integrity;
 mod kdf;
+mod key_text;
 mod keyslot;
 #[doc(hidden)]
 pub mod loopaes;
@@ -92,7 +93,9 @@ mod secret;
 #[doc(hidden)]
 pub mod tcrypt;
 mod unaligned;
+mod unfinished;
 mod volume;
+mod warning;
 
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
@@ -106,7 +109,9 @@ pub use opening::Access;
 pub use parameters::Parameters;
 pub use secret::{Given, Secret, Unlocked};
 pub use tcrypt::{Keyfiles, Watch};
+pub use unfinished::{Unfinished, unfinished};
 pub use volume::{OpenOptions, Volume};
+pub use warning::Warning;
 
 // For the program.
 #[doc(hidden)]

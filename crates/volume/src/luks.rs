@@ -7,6 +7,9 @@ use uuid::{Builder, Uuid};
 /// The first bytes of every header; its version follows.
 pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
 
+/// What cryptsetup-reencrypt writes in its place while it works.
+pub(crate) const MAGIC_OF_REENCRYPTION: &[u8] = b"LUKS\xDE\xAD";
+
 /// The longest volume key that a header may ask for: cryptsetup's limit.
 pub(crate) const MOST_KEY_BYTES: usize = 512;
 

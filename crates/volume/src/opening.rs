@@ -3,7 +3,7 @@
 use crate::bitlk::{BitlkDevice, BitlkMapping};
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
-    bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
+    Warning, bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -53,6 +53,8 @@ pub struct Opened {
     /// Whether the header of a TrueCrypt or VeraCrypt volume could not be used, and its copy
     /// was.
     pub by_copy: bool,
+    /// What its owner should know.
+    pub warnings: Vec<Warning>,
 }
 
 /// A part of an opened volume.
@@ -99,6 +101,7 @@ impl Opened {
             bitlk: None,
             slot,
             by_copy: false,
+            warnings: Vec::new(),
         }
     }
 
@@ -192,15 +195,32 @@ impl Opening {
     }
 
     /// Opens the volume whose header is on `header`, and whose data is on
-    /// `data`: one device, unless the header is detached.
+    /// `data`: one device, unless the header is detached. An empty passphrase is no secret for a
+    /// volume that [needs none](Self::needs_no_secret). Any other one must fit.
     ///
     /// With [`Access::Write`], a volume whose reencryption a crash has stopped is refused: this
     /// writes nothing. `watch` hears how far the
     /// search for TrueCrypt's key derivation is, and may end it.
     ///
     /// # Errors
-    /// Those of the format's own function.
+    /// Those of the format's own function. With [`Access::Write`]: [`VolumeError::Cut`],
+    /// [`VolumeError::Converting`] and [`VolumeError::Unencrypted`] for a volume of which a part is
+    /// missing or not encrypted.
     pub fn unlock(
+        &self,
+        header: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+        secret: &Secret,
+        access: Access,
+        limits: &Limits,
+        watch: tcrypt::Watch,
+    ) -> Result<Opened, VolumeError> {
+        let opened = self.found(header, data, secret, access, limits, watch)?;
+        opened.judged(self.format(), data, access)
+    }
+
+    /// The volume as its header describes it.
+    fn found(
         &self,
         header: &dyn BlockDevice,
         data: &dyn BlockDevice,
@@ -214,7 +234,7 @@ impl Opening {
                 let parsed = luks1::Header::read(header)?;
                 parsed.check_beside(header, data)?;
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
-                let mapping = parsed.mapping(unlocked.key, data)?;
+                let mapping = parsed.described(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Luks2 { slot } => {
@@ -235,7 +255,7 @@ impl Opening {
                         ..Opened::without_rows(unlocked.slot)
                     });
                 }
-                let mapping = parsed.mapping(unlocked.key, data)?;
+                let mapping = parsed.described(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Plain(opening) => opening.mapping(secret, data)?,
@@ -256,14 +276,18 @@ impl Opening {
             Self::Bitlk => {
                 let parsed = bitlk::Header::read(data)?;
                 let unlocked = parsed.unlock(secret, limits)?;
-                let key = Some(&unlocked.key).filter(|key| !key.is_empty());
-                let mapping = || parsed.mapping(key, data, access);
+                let mapping = || parsed.mapping(&unlocked.key, data);
                 let by_key_itself = matches!(secret, Secret::VolumeKey(_));
-                if by_key_itself && !BitlkDevice::new(data, mapping()?)?.holds_a_file_system()? {
+                if by_key_itself && BitlkDevice::new(data, mapping()?)?.refutes_the_key()? {
                     return Err(VolumeError::WrongVolumeKey);
+                }
+                let mut warnings = Vec::new();
+                if parsed.has_clear_key() {
+                    warnings.push(Warning::ClearKey);
                 }
                 return Ok(Opened {
                     bitlk: Some(mapping()?),
+                    warnings,
                     ..Opened::without_rows(unlocked.slot)
                 });
             }
@@ -272,12 +296,13 @@ impl Opening {
                 let unlocked = parsed.unlock(secret, limits)?;
                 let opened = || -> Result<_, VolumeError> {
                     Ok(Opened {
-                        rows: parsed.rows(&unlocked.key, data)?,
+                        rows: parsed.rows(&unlocked.key)?,
                         ..Opened::without_rows(unlocked.slot)
                     })
                 };
                 if matches!(secret, Secret::VolumeKey(_)) {
-                    let view = opened()?.device::<&dyn BlockDevice>(data, data)?;
+                    let view = opened()?.judged(self.format(), data, Access::Read)?;
+                    let view = view.device::<&dyn BlockDevice>(data, data)?;
                     if block::signature::names(&view)?.is_empty() {
                         return Err(VolumeError::WrongVolumeKey);
                     }
@@ -286,9 +311,13 @@ impl Opening {
             }
             Self::Tcrypt(opening) => {
                 let unlocked = opening.unlock(header, secret, limits, watch)?;
+                let mapping = match opening.partition {
+                    Some(start) => unlocked.in_partition(start, data)?,
+                    None => unlocked.described(data)?,
+                };
                 return Ok(Opened {
                     by_copy: unlocked.place != opening.place,
-                    ..Opened::new(unlocked.mapping(data)?, None)
+                    ..Opened::new(mapping, None)
                 });
             }
         };

@@ -1,6 +1,7 @@
 //! What the user can do about a [`VolumeError`].
 
 use super::VolumeError;
+use crate::bitlk::ProtectorKind;
 use crate::tcrypt::Prf;
 use crate::{Finisher, Format, Given, Instead};
 
@@ -61,6 +62,9 @@ impl VolumeError {
                  system."
                     .to_owned()
             }
+            Self::NoProtectorFits { there, .. } if opens_by_itself(there) => {
+                "Check what you gave, or give no secret: the volume opens without one.".to_owned()
+            }
             Self::NoProtectorFits {
                 given: Given::Other,
                 ..
@@ -79,6 +83,11 @@ impl VolumeError {
             }
             Self::Converting { .. } => {
                 "Open the volume for reading only, or let Windows finish.".to_owned()
+            }
+            Self::Unfinished(unfinished) => unfinished.remedy(),
+            Self::NotOfSystem { .. } => "Name another partition.".to_owned(),
+            Self::Unencrypted { .. } => {
+                "Open the volume for reading only. To write, encrypt it with Windows first.".to_owned()
             }
             Self::WrongVolumeKey => "Give the volume key of this volume.".to_owned(),
             Self::EmptyPassphrase => {
@@ -261,6 +270,11 @@ impl VolumeError {
             }
         }
     }
+}
+
+/// Whether a BitLocker volume with these kinds of protectors needs no secret.
+fn opens_by_itself(there: &[&str]) -> bool {
+    there.is_empty() || there.contains(&ProtectorKind::ClearKey.name())
 }
 
 impl Instead {

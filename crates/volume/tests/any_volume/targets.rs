@@ -341,14 +341,17 @@ fn bitlk(bytes: &[u8]) {
         tell(header.unlock(&secret, &LIMITS));
     }
     let key = Key::from_slice(&vec![7; header.method.key_bytes()]);
+    let mapping = header.mapping(&key, &device);
+    let volume = mapping.and_then(|mapping| bitlk::BitlkDevice::new(&device, mapping));
+    if let Ok(volume) = &volume {
+        let mut start = vec![0; 16 << 10];
+        tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
+    }
+    tell(volume);
+    let (nothing, watch) = (Secret::VolumeKey(key), |_| ControlFlow::Continue(()));
     for access in [Access::Read, Access::Write] {
-        let mapping = header.mapping(Some(&key), &device, access);
-        let volume = mapping.and_then(|mapping| bitlk::BitlkDevice::new(&device, mapping));
-        if let Ok(volume) = &volume {
-            let mut start = vec![0; 16 << 10];
-            tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
-        }
-        tell(volume);
+        let opened = Opening::Bitlk.unlock(&device, &device, &nothing, access, &LIMITS, &watch);
+        tell(opened);
     }
 }
 
@@ -407,7 +410,7 @@ pub fn fvault2_metadata(input: &[u8]) {
     for secret in secrets() {
         tell(header.unlock(&secret, &LIMITS));
     }
-    tell(header.rows(&Key::from_slice(&[7; 32]), &device));
+    tell(header.rows(&Key::from_slice(&[7; 32])));
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

@@ -1,6 +1,7 @@
 //! Reencryption of TrueCrypt and VeraCrypt volumes. Their headers have no room for a journal, so a
 //! file keeps the journal and both keys until the end.
 
+use super::keyslot_options;
 use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{VolumeArguments, side_header};
