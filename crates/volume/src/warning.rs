@@ -131,17 +131,10 @@ impl Opened {
         let got = data.geometry().size;
         let needed = match &self.bitlk {
             Some(bitlk) => bitlk.needed(),
-            None => self.cut_rows(got),
+            None => self.cut_rows(got)?,
         };
         if needed > got {
             self.warnings.push(Warning::CutOff { needed, got });
-            if self.rows.is_empty() && self.bitlk.is_none() {
-                return Err(VolumeError::Cut {
-                    format,
-                    needed,
-                    got,
-                });
-            }
         }
         match &self.bitlk {
             Some(bitlk) => self.warnings.extend(bitlk.warnings()),
@@ -163,30 +156,38 @@ impl Opened {
     /// Cuts the rows where the device of `size` bytes ends. Returns the bytes that they need.
     ///
     /// Nothing behind the first missing sector stays, because the plaintext has no gaps.
-    fn cut_rows(&mut self, size: u64) -> u64 {
-        let of_data = |row: &&mut crate::Row| row.storage == Storage::Data;
-        let (mut needed, mut kept) = (0, 0);
-        for row in self.rows.iter_mut().filter(of_data) {
-            needed = needed.max(row.mapping.data.end().unwrap_or(u64::MAX));
-        }
-        if needed <= size {
-            return needed;
-        }
-        for row in &mut self.rows {
-            let sector = row.mapping.layout.size.bytes() as u64;
-            let data = &mut row.mapping.data;
-            let is_whole =
-                row.storage == Storage::Header || data.end().is_some_and(|end| end <= size);
-            if !is_whole {
-                data.length = size.saturating_sub(data.offset) / sector * sector;
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`] if nothing of them is there, or they end beyond all devices.
+    fn cut_rows(&mut self, size: u64) -> Result<u64, VolumeError> {
+        let (mut needed, mut cut) = (0, None);
+        for (nth, row) in self.rows.iter_mut().enumerate() {
+            if row.storage == Storage::Header {
+                continue;
             }
-            kept += usize::from(data.length > 0);
-            if !is_whole {
-                break;
+            let data = row.mapping.data;
+            let outside = VolumeError::DataArea {
+                offset: data.offset,
+                length: data.length,
+                device: size,
+            };
+            let Some(end) = data.end() else {
+                return Err(outside);
+            };
+            needed = needed.max(end);
+            if end > size && cut.is_none() {
+                let sector = row.mapping.layout.size.bytes() as u64;
+                let length = size.saturating_sub(data.offset) / sector * sector;
+                row.mapping.data.length = length;
+                let kept = nth + usize::from(length > 0);
+                if kept == 0 {
+                    return Err(outside);
+                }
+                cut = Some(kept);
             }
         }
-        self.rows.truncate(kept);
-        needed
+        self.rows.truncate(cut.unwrap_or(self.rows.len()));
+        Ok(needed)
     }
 
     /// Whether the cipher of all data is none.

@@ -314,7 +314,7 @@ fn assert_cut(
     // Nothing of the data is there.
     let nothing = open(disk(needed as usize - whole.len()), Access::Read).map(drop);
     assert!(
-        matches!(nothing, Err(VolumeError::Cut { .. })),
+        matches!(nothing, Err(VolumeError::DataArea { .. })),
         "{name}: {nothing:?}"
     );
 }

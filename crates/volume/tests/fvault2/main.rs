@@ -217,7 +217,7 @@ fn metadata_that_lie_are_refused() {
         (
             "an extent behind the end",
             |m| m[3] = extents(&[(0, 1 << 40, 600)]),
-            "is cut off",
+            "data area",
         ),
         (
             "an extent at the end of the world",
