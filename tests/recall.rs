@@ -184,11 +184,11 @@ fn nothing_fits() {
     for round in 0..2 {
         let output = recall(&sandbox, 3, "v.img", options, &["Mohn", "mohn", "MOHN"]);
         let counted = text(&output.stdout);
-        assert!(counted.starts_with("candidates  9, "), "{counted}");
+        assert!(counted.starts_with("candidates  20, "), "{counted}");
         let said = text(&output.stderr);
         let mut lines = said.lines().rev();
         let (tried, error) = (lines.next().unwrap(), lines.next().unwrap());
-        assert_eq!(error, "error: none of the 9 candidates opens the volume");
+        assert_eq!(error, "error: none of the 20 candidates opens the volume");
         for words in [
             "as it is",
             "with Caps Lock on",

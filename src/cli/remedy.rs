@@ -18,6 +18,7 @@ use lab::target::{StorageError, TargetError};
 use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
 use serve::nbd::ClientError;
+use volume::bitlk::ProtectorKind;
 use volume::judge::{Finding, Ruling, State};
 use volume::recall::RecallError;
 use volume::{Finisher, Format, Given, Instead, VolumeError};
@@ -54,6 +55,11 @@ impl CliRemedy for VolumeError {
         match self {
             Self::Block(error) => return error.cli_remedy(),
             Self::NoKeyslotFits { given } => return given_remedy(*given, self),
+            Self::NoProtectorFits { there, .. }
+                if there.is_empty() || there.contains(&ProtectorKind::ClearKey.name()) =>
+            {
+                return self.remedy();
+            }
             Self::NoProtectorFits {
                 given: Given::Other,
                 ..
@@ -99,6 +105,9 @@ impl CliRemedy for VolumeError {
                  IMAGE.cryptmark-header beside the volume, or name it with --header."
             }
             Self::Converting { .. } => "Open the volume with --read-only, or let Windows finish.",
+            Self::Unencrypted { .. } => {
+                "Open the volume with --read-only. To write, encrypt it with Windows first."
+            }
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.",
             Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.",
             Self::UnboundKeyslot { .. } => {
@@ -205,6 +214,12 @@ fn given_remedy(given: Given, error: &VolumeError) -> String {
         Given::Other => {
             "Check the passphrase and its keyboard layout, or give the right --key-file or \
              --key-slot."
+        }
+        Given::Mark | Given::Utf16 | Given::Zero | Given::Space => {
+            return format!(
+                "{} `cryptmark volume recall` tries it without.",
+                error.remedy()
+            );
         }
         Given::Nothing | Given::Return => return error.remedy(),
     }

@@ -8,7 +8,7 @@ use crate::damage::printable;
 use crate::judge::Finding;
 use crate::plain::UnknownHash;
 use crate::tcrypt::Family;
-use crate::{Damage, Format, Given, Hash, Secret};
+use crate::{Damage, Format, Given, Hash, Secret, Unfinished};
 use block::BlockError;
 use cipher::CipherError;
 use std::io;
@@ -206,7 +206,7 @@ pub enum VolumeError {
     },
 
     /// The passphrase or key file opens none of a BitLocker volume's protectors.
-    #[error("no protector opens with {given}; the volume has {}", there.join(", "))]
+    #[error("no protector opens with {given}; the volume has {}", if there.is_empty() { "none".to_owned() } else { there.join(", ") })]
     NoProtectorFits {
         /// The form of the secret that was tried.
         given: Given,
@@ -228,9 +228,31 @@ pub enum VolumeError {
         damage: Damage,
     },
 
+    /// Another program has begun to change the volume, and only it can finish.
+    #[error("{0}")]
+    Unfinished(Unfinished),
+
+    /// The partition is not a part of the encrypted system whose header is on its disk.
+    #[error(
+        "the partition is not a part of the encrypted system, which takes bytes {from} to {to} of the disk"
+    )]
+    NotOfSystem {
+        /// The first byte of the system.
+        from: u64,
+        /// The byte behind the last.
+        to: u64,
+    },
+
     /// A part of the volume is encrypted, and its state could not be kept while it is written.
     #[error("the encryption or decryption of this {} volume has not finished", format.title())]
     Converting {
+        /// The format.
+        format: Format,
+    },
+
+    /// None of the data is encrypted, and what is written would not be either.
+    #[error("the data of this {} volume are not encrypted, and what is written would not be either", format.title())]
+    Unencrypted {
         /// The format.
         format: Format,
     },
@@ -243,6 +265,10 @@ pub enum VolumeError {
     /// The volume key given is not that of the volume.
     #[error("this is not the volume key of this volume")]
     WrongVolumeKey,
+
+    /// A passphrase that is going to be set is empty. Anyone can open a volume that has one.
+    #[error("the new passphrase is empty")]
+    EmptyPassphrase,
 
     /// The keyslot that was named does not exist.
     #[error("keyslot {slot} holds no key")]
@@ -762,6 +788,8 @@ impl VolumeError {
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::Converting { .. }
+            | Self::Unfinished(_)
+            | Self::Unencrypted { .. }
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
             | Self::Decrypted { .. }

@@ -71,6 +71,7 @@ pub mod info;
 mod integrity;
 pub mod judge;
 mod kdf;
+mod key_text;
 mod keyslot;
 #[doc(hidden)]
 pub mod loopaes;
@@ -94,7 +95,9 @@ mod steady;
 #[doc(hidden)]
 pub mod tcrypt;
 mod unaligned;
+mod unfinished;
 mod volume;
+mod warning;
 
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
@@ -108,7 +111,9 @@ pub use opening::Access;
 pub use parameters::Parameters;
 pub use secret::{Given, Secret, Unlocked};
 pub use tcrypt::{Keyfiles, Watch};
+pub use unfinished::{Unfinished, unfinished};
 pub use volume::{OpenOptions, Volume};
+pub use warning::Warning;
 
 // For the program.
 #[doc(hidden)]

@@ -1,11 +1,14 @@
 //! Constants and functions that both versions of LUKS share.
 
 use crate::VolumeError;
-use cipher::CipherError;
+use cipher::{CipherError, Key};
 use uuid::{Builder, Uuid};
 
 /// The first bytes of every header; its version follows.
 pub(crate) const MAGIC: &[u8] = b"LUKS\xBA\xBE";
+
+/// What cryptsetup-reencrypt writes in its place while it works.
+pub(crate) const MAGIC_OF_REENCRYPTION: &[u8] = b"LUKS\xDE\xAD";
 
 /// The longest volume key that a header may ask for: cryptsetup's limit.
 pub(crate) const MOST_KEY_BYTES: usize = 512;
@@ -13,6 +16,18 @@ pub(crate) const MOST_KEY_BYTES: usize = 512;
 /// Iterations of the digest of a volume key: cryptsetup's minimum. The key is random, and guessing
 /// it is as hard as attacking the cipher, so slowness adds nothing.
 pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
+
+/// Refuses a key for a new volume that has another length than its header will say.
+pub(crate) fn check_new_key(key: &Key, bytes: usize) -> Result<(), VolumeError> {
+    match key.len() == bytes {
+        true => Ok(()),
+        false => Err(VolumeError::SecretLength {
+            what: "volume key",
+            got: key.len() as u64,
+            rule: format!("{bytes} are needed").into(),
+        }),
+    }
+}
 
 /// A random UUID (RFC 9562, version 4) as text.
 fn new_uuid() -> Result<String, VolumeError> {

@@ -72,10 +72,7 @@ pub(crate) fn data_to_end(
     offset: u64,
     layout: SectorLayout,
 ) -> Result<ByteRange, VolumeError> {
-    let size = device.geometry().size;
-    let sector = layout.size.bytes() as u64;
-    let length = size.saturating_sub(offset) / sector * sector;
-    data_of_size(device, offset, length.max(sector), layout)
+    within(device, described_to_end(device, offset, layout))
 }
 
 /// `length` bytes of `device` from `offset`.
@@ -85,24 +82,51 @@ pub(crate) fn data_of_size(
     length: u64,
     layout: SectorLayout,
 ) -> Result<ByteRange, VolumeError> {
+    let range = within(device, ByteRange { offset, length })?;
+    described(offset, length, layout)?;
+    Ok(range)
+}
+
+/// The same as [`data_to_end`]; one sector if the device ends before `offset`.
+pub(crate) fn described_to_end(
+    device: &dyn BlockDevice,
+    offset: u64,
+    layout: SectorLayout,
+) -> ByteRange {
     let size = device.geometry().size;
-    let range = ByteRange { offset, length };
-    if range.end().is_none_or(|end| end > size) {
-        return Err(VolumeError::DataArea {
-            offset,
-            length,
-            device: size,
-        });
-    }
     let sector = layout.size.bytes() as u64;
-    if !length.is_multiple_of(sector) || length == 0 {
-        return Err(VolumeError::DataAlignment {
+    let length = size.saturating_sub(offset) / sector * sector;
+    ByteRange::new(offset, length.max(sector))
+}
+
+/// A data area as a header describes it, whether the device has all of it or not.
+pub(crate) fn described(
+    offset: u64,
+    length: u64,
+    layout: SectorLayout,
+) -> Result<ByteRange, VolumeError> {
+    let sector = layout.size.bytes() as u64;
+    match length.is_multiple_of(sector) && length > 0 {
+        true => Ok(ByteRange::new(offset, length)),
+        false => Err(VolumeError::DataAlignment {
             offset,
             length,
             unit: sector as u32,
-        });
+        }),
     }
-    Ok(range)
+}
+
+/// Refuses a range that is not within `device`.
+pub(crate) fn within(device: &dyn BlockDevice, range: ByteRange) -> Result<ByteRange, VolumeError> {
+    let size = device.geometry().size;
+    match range.end().is_some_and(|end| end <= size) {
+        true => Ok(range),
+        false => Err(VolumeError::DataArea {
+            offset: range.offset,
+            length: range.length,
+            device: size,
+        }),
+    }
 }
 
 /// The key to give to `spec`: headers keep one even for the null cipher, which

@@ -5,7 +5,7 @@ use crate::judge::{self, State, Use};
 use crate::steady::{Said, Steady};
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
-    bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
+    Warning, bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
 use block::layer::Concat;
@@ -57,6 +57,8 @@ pub struct Opened {
     /// What the header says of the data, if it is one of LUKS and the volume is going to be
     /// written.
     pub said: Option<Said>,
+    /// What its owner should know.
+    pub warnings: Vec<Warning>,
 }
 
 /// A part of an opened volume.
@@ -139,6 +141,7 @@ impl Opened {
             slot,
             by_copy: false,
             said: None,
+            warnings: Vec::new(),
         }
     }
 
@@ -243,13 +246,16 @@ impl Opening {
     }
 
     /// Opens the volume whose header is on `header`, and whose data is on
-    /// `data`: one device, unless the header is detached.
+    /// `data`: one device, unless the header is detached. An empty passphrase is no secret for a
+    /// volume that [needs none](Self::needs_no_secret). Any other one must fit.
     ///
     /// With [`Access::Write`], [`judge`](crate::judge) is asked, and a volume whose reencryption a
     /// crash has stopped is refused: this writes nothing.
     ///
     /// # Errors
-    /// [`VolumeError::Judged`], and those of the format's own function.
+    /// [`VolumeError::Judged`], and those of the format's own function. With [`Access::Write`]:
+    /// [`VolumeError::Cut`], [`VolumeError::Converting`] and [`VolumeError::Unencrypted`] for a
+    /// volume of which a part is missing or not encrypted.
     pub fn unlock(
         &self,
         header: &dyn BlockDevice,
@@ -264,7 +270,8 @@ impl Opening {
             judge::check_device(use_, data, accepted)?;
             judge::check_own_header(use_, header, data)?;
         }
-        let mut opened = self.unlock_unjudged(header, data, secret, terms)?;
+        let opened = self.found(header, data, secret, terms)?;
+        let mut opened = opened.judged(self.format(), data, terms.access)?;
         let is_headless = matches!(
             self,
             Self::Plain(_) | Self::Cryptoloop(_) | Self::LoopAes(_)
@@ -289,7 +296,8 @@ impl Opening {
         Ok(opened)
     }
 
-    fn unlock_unjudged(
+    /// The volume as its header describes it.
+    fn found(
         &self,
         header: &dyn BlockDevice,
         data: &dyn BlockDevice,
@@ -307,7 +315,7 @@ impl Opening {
                 let parsed = luks1::Header::read(header)?;
                 parsed.check_beside(header, data)?;
                 let unlocked = parsed.unlock(header, secret, *slot, limits)?;
-                let mapping = parsed.mapping(unlocked.key, data)?;
+                let mapping = parsed.described(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Luks2 { slot } => {
@@ -328,7 +336,7 @@ impl Opening {
                         ..Opened::without_rows(unlocked.slot)
                     });
                 }
-                let mapping = parsed.mapping(unlocked.key, data)?;
+                let mapping = parsed.described(unlocked.key, data)?;
                 return Ok(Opened::new(mapping, unlocked.slot));
             }
             Self::Plain(opening) => opening.mapping(secret, data)?,
@@ -349,14 +357,18 @@ impl Opening {
             Self::Bitlk => {
                 let parsed = bitlk::Header::read(data)?;
                 let unlocked = parsed.unlock(secret, limits)?;
-                let key = Some(&unlocked.key).filter(|key| !key.is_empty());
-                let mapping = || parsed.mapping(key, data, access);
+                let mapping = || parsed.mapping(&unlocked.key, data);
                 let by_key_itself = matches!(secret, Secret::VolumeKey(_));
-                if by_key_itself && !BitlkDevice::new(data, mapping()?)?.holds_a_file_system()? {
+                if by_key_itself && BitlkDevice::new(data, mapping()?)?.refutes_the_key()? {
                     return Err(VolumeError::WrongVolumeKey);
+                }
+                let mut warnings = Vec::new();
+                if parsed.has_clear_key() {
+                    warnings.push(Warning::ClearKey);
                 }
                 return Ok(Opened {
                     bitlk: Some(mapping()?),
+                    warnings,
                     ..Opened::without_rows(unlocked.slot)
                 });
             }
@@ -365,12 +377,13 @@ impl Opening {
                 let unlocked = parsed.unlock(secret, limits)?;
                 let opened = || -> Result<_, VolumeError> {
                     Ok(Opened {
-                        rows: parsed.rows(&unlocked.key, data)?,
+                        rows: parsed.rows(&unlocked.key)?,
                         ..Opened::without_rows(unlocked.slot)
                     })
                 };
                 if matches!(secret, Secret::VolumeKey(_)) {
-                    let view = opened()?.device::<&dyn BlockDevice>(data, data)?;
+                    let view = opened()?.judged(self.format(), data, Access::Read)?;
+                    let view = view.device::<&dyn BlockDevice>(data, data)?;
                     if block::signature::names(&view)?.is_empty() {
                         return Err(VolumeError::WrongVolumeKey);
                     }
@@ -379,9 +392,13 @@ impl Opening {
             }
             Self::Tcrypt(opening) => {
                 let unlocked = opening.unlock(header, secret, limits, watch)?;
+                let mapping = match opening.partition {
+                    Some(start) => unlocked.in_partition(start, data)?,
+                    None => unlocked.described(data)?,
+                };
                 return Ok(Opened {
                     by_copy: unlocked.place != opening.place,
-                    ..Opened::new(unlocked.mapping(data)?, None)
+                    ..Opened::new(mapping, None)
                 });
             }
         };

@@ -168,6 +168,7 @@ impl Parameters {
             prf: prf.transpose()?,
             algorithms: self.cipher()?.map(|spec| spec.algorithms().to_vec()),
             keyfiles: self.keyfiles.clone().unwrap_or_default(),
+            partition: None,
         })
     }
 

@@ -49,19 +49,51 @@ pub enum Given {
     Nothing,
     /// A passphrase that ends in a carriage return.
     Return,
+    /// A passphrase or key file that begins with a byte order mark.
+    Mark,
+    /// A passphrase or key file in UTF-16.
+    Utf16,
+    /// A passphrase with a zero byte in it.
+    Zero,
+    /// A passphrase that ends in a space.
+    Space,
     /// A key file that is a line of text, whose end counts.
     Line,
     /// Anything else.
     Other,
 }
 
+/// The byte order mark in UTF-8.
+const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
+
+/// Whether `bytes` begin with the byte order mark of UTF-16, or are two letters of it.
+fn is_utf16(bytes: &[u8]) -> bool {
+    match bytes {
+        [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] => true,
+        [first, 0, second, 0, ..] | [0, first, 0, second, ..] => {
+            first.is_ascii_graphic() && second.is_ascii_graphic()
+        }
+        _ => false,
+    }
+}
+
 impl Given {
     /// The form of `secret`.
-    pub(crate) fn of(secret: &Secret) -> Self {
+    pub fn of(secret: &Secret) -> Self {
         let is_text = |byte: &u8| byte.is_ascii_graphic() || *byte == b' ' || *byte >= 0x80;
         match secret {
             Secret::Passphrase(passphrase) if passphrase.is_empty() => Self::Nothing,
+            Secret::Passphrase(text) | Secret::KeyFile(text) if is_utf16(text.as_bytes()) => {
+                Self::Utf16
+            }
+            Secret::Passphrase(text) | Secret::KeyFile(text)
+                if text.as_bytes().starts_with(UTF8_MARK) =>
+            {
+                Self::Mark
+            }
             Secret::Passphrase(line) if line.as_bytes().ends_with(b"\r") => Self::Return,
+            Secret::Passphrase(line) if line.as_bytes().contains(&0) => Self::Zero,
+            Secret::Passphrase(line) if line.as_bytes().ends_with(b" ") => Self::Space,
             Secret::KeyFile(key) => match key.as_bytes() {
                 [line @ .., b'\r', b'\n'] | [line @ .., b'\n'] if line.iter().all(is_text) => {
                     Self::Line
@@ -80,6 +112,16 @@ impl Given {
                 "Save the file with Unix line ends: a carriage return counts as part of the \
                  passphrase."
             }
+            Self::Mark => {
+                "The file begins with a byte order mark, which counts as part of the secret. Save \
+                 it as UTF-8 without one."
+            }
+            Self::Utf16 => {
+                "The file is UTF-16, and its bytes count as they are. Save it as UTF-8 without a \
+                 byte order mark."
+            }
+            Self::Zero => "The zero byte in it counts as part of the passphrase. Remove it.",
+            Self::Space => "The space at its end counts as part of the passphrase. Remove it.",
             Self::Line => {
                 "The newline at its end counts as part of the key. If the file holds a passphrase, \
                  give it as a passphrase."
@@ -97,6 +139,10 @@ impl fmt::Display for Given {
         f.write_str(match self {
             Self::Nothing => "an empty passphrase",
             Self::Return => "this passphrase, which ends in a carriage return",
+            Self::Mark => "this secret, which begins with a byte order mark",
+            Self::Utf16 => "this secret, which is UTF-16",
+            Self::Zero => "this passphrase, which has a zero byte in it",
+            Self::Space => "this passphrase, which ends in a space",
             Self::Line => "this key file, which is a line of text",
             Self::Other => "this passphrase or key file",
         })

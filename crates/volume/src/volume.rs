@@ -3,8 +3,8 @@
 use crate::judge::State;
 use crate::opening::Terms;
 use crate::{
-    Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, info, luks, tcrypt,
-    unaligned,
+    Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
+    tcrypt, unaligned, unfinished,
 };
 use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions, signature};
 use cipher::Key;
@@ -170,6 +170,8 @@ impl Volume {
         let mut info = json!({ "format": format.name() });
         info["keyslot"] = json!(opened.slot);
         info["by_copy_of_header"] = json!(opened.by_copy);
+        let warnings = opened.warnings.iter().map(Warning::to_json);
+        info["warnings"] = warnings.collect();
         info["mappings"] = info::mappings(&opened);
         if let Ok(said) = info::header(format, &*header) {
             info["header"] = said;
@@ -196,7 +198,7 @@ impl Volume {
 
     /// What is known of the volume: `format`, `size` in bytes, `keyslot`, `by_copy_of_header`,
     /// `mappings` with `cipher`, `key_bits`, `sector_size`, `offset` and `length` in bytes and
-    /// `first_iv`, and `header` as [`info::header`](crate::info::header) has it.
+    /// `first_iv`, `warnings` as [`Warning::to_json`] has them, and `header` as [`info::header`](crate::info::header) has it.
     pub fn info(&self) -> &Value {
         &self.info
     }
@@ -381,6 +383,9 @@ fn check_secret(secret: Option<&Secret>) -> Result<(), VolumeError> {
 pub(crate) fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
     if let Some(format) = Format::detect(header)? {
         return Ok(format);
+    }
+    if let Some(unfinished) = unfinished(header)? {
+        return Err(VolumeError::Unfinished(unfinished));
     }
     if LuksHeader::has_remains(header) {
         return Err(VolumeError::StartLost);

@@ -3,7 +3,7 @@
 use block::{BlockDevice, ByteRange, Extent, FileDevice, FileOptions};
 use cipher::{Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, Header, KeyslotOptions};
-use cryptmark_volume::{Access, Hash, Kdf, Limits, Opening, Secret, Storage};
+use cryptmark_volume::{Access, Hash, Kdf, Limits, Opening, Secret, Storage, Terms};
 use std::ops::ControlFlow;
 
 const DATA_OFFSET: u64 = 1 << 20;
@@ -46,9 +46,10 @@ fn extents_after_discard(allow_discards: bool) -> Option<Vec<Extent>> {
             &device,
             &device,
             &Secret::Passphrase(key(b"a passphrase")),
-            Access::Write,
-            &Limits::default(),
-            &|_| ControlFlow::Continue(()),
+            &Terms {
+                access: Access::Write,
+                ..Terms::reading(&Limits::default(), &|_| ControlFlow::Continue(()))
+            },
         )
         .unwrap();
     if allow_discards {

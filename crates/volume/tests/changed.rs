@@ -114,3 +114,91 @@ fn luks2_headers() {
         stale.clone().set_labels(device, Some("late"), None)
     });
 }
+
+/// A key that is not the data's, or an empty passphrase, would make a volume that nothing opens,
+/// or that anyone opens.
+#[test]
+fn keys_of_callers_are_verified_before_anything_is_written() {
+    let key64 = || Key::random(64).unwrap();
+    let volume_key = key64();
+    let cut = || Key::from_slice(&volume_key.as_bytes()[..32]);
+    let padded = || Key::from(([volume_key.as_bytes(), &[0; 8]]).concat());
+    let wrong: [&dyn Fn() -> Key; 4] = [&key64, &cut, &padded, &|| Key::from_slice(&[])];
+    let options = KeyslotOptions::new(KDF);
+    let two = key("two");
+
+    let device2 = device();
+    let creation = luks2::Creation::new(KDF);
+    let header = luks2::Header::create(&device2, &creation, &volume_key, &key("one")).unwrap();
+    let target = luks2::Target {
+        spec: "serpent-xts-plain64".parse().unwrap(),
+        sector_size: cipher::SectorSize::default(),
+        keyslot: options,
+    };
+    let device1 = device();
+    let creation1 = luks1::Creation {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        key_bytes: 64,
+        hash: Hash::Sha256,
+        iterations: 1000,
+        payload_offset: None,
+        detached: false,
+        uuid: None,
+    };
+    let header1 = luks1::Header::create(&device1, &creation1, &volume_key, &key("one")).unwrap();
+    let before = [content(&device1), content(&device2)];
+    for wrong in wrong {
+        let (mut header, mut header1) = (header.clone(), header1.clone());
+        let keys = || luks2::Keys {
+            old: wrong(),
+            new: key64(),
+        };
+        let kept = [(0, &two)];
+        let outcomes = [
+            header
+                .add_key(&device2, &wrong(), &two, &options, None)
+                .map(drop),
+            header.change_key(&device2, 0, &wrong(), &two, &options),
+            header.begin_reencryption(&device2, &device2, &target, &keys(), &kept, true),
+            header.begin_decryption(&device2, &device2, &keys(), true, &[]),
+            header.begin_decryption(&device2, &device2, &keys(), false, &[]),
+            header1
+                .add_key(&device1, &wrong(), &two, 1000, None)
+                .map(drop),
+            header1
+                .change_key(&device1, 0, &wrong(), &two, 1000)
+                .map(drop),
+        ];
+        for (nth, outcome) in outcomes.into_iter().enumerate() {
+            let refused = matches!(outcome, Err(VolumeError::WrongVolumeKey));
+            assert!(refused, "{nth}: {outcome:?}");
+        }
+    }
+    // A new volume has the key that its header speaks of, and a passphrase.
+    let none = key("");
+    let mut header = header;
+    let outcomes = [
+        luks2::Header::create(&device2, &creation, &cut(), &two).map(drop),
+        luks1::Header::create(&device1, &creation1, &cut(), &two).map(drop),
+        luks2::Header::create(&device2, &creation, &volume_key, &none).map(drop),
+        header
+            .add_key(&device2, &volume_key, &none, &options, None)
+            .map(drop),
+        header.change_key(&device2, 0, &volume_key, &none, &options),
+    ];
+    for (nth, outcome) in outcomes.into_iter().enumerate() {
+        let refused = matches!(
+            outcome,
+            Err(VolumeError::SecretLength { .. } | VolumeError::EmptyPassphrase)
+        );
+        assert!(refused, "{nth}: {outcome:?}");
+    }
+    assert!(before == [content(&device1), content(&device2)]);
+    let allowed = KeyslotOptions {
+        allow_empty: true,
+        ..options
+    };
+    header
+        .add_key(&device2, &volume_key, &none, &allowed, None)
+        .unwrap();
+}

@@ -9,7 +9,7 @@ use cryptmark_volume::luks2::{
 };
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
-    Access, Argon2Variant, Format, Hash, Kdf, Limits, Opening, Secret, VolumeError, luks1,
+    Argon2Variant, Format, Hash, Kdf, Limits, Opening, Secret, Terms, VolumeError, luks1,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -378,9 +378,7 @@ fn a_converted_volume_is_reencrypted() {
             device,
             device,
             &Secret::Passphrase(passphrase(1)),
-            Access::Read,
-            &Limits::default(),
-            &|_: Progress| ControlFlow::Continue(()),
+            &Terms::reading(&Limits::default(), &|_: Progress| ControlFlow::Continue(())),
         );
         content(&*opened.unwrap().device(device, device).unwrap())
     };

@@ -7,7 +7,7 @@ use cipher::Key;
 use cryptmark_volume::luks2::KeyslotOptions;
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
-    Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
+    Format, Hash, Kdf, Limits, Opening, Secret, Terms, Verdict, VolumeError, luks1, luks2,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -84,9 +84,7 @@ fn opens(device: &RamDevice, format: Format, passphrase: &str, volume_key: &Key)
         device,
         device,
         &secret,
-        Access::Read,
-        &Limits::default(),
-        &go_on,
+        &Terms::reading(&Limits::default(), &go_on),
     ) {
         Ok(opened) => {
             assert_eq!(opened.rows[0].mapping.key.as_bytes(), volume_key.as_bytes());

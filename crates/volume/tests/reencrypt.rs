@@ -7,7 +7,7 @@ use cipher::{Algorithm, Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
-    Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, VolumeError, tcrypt,
+    Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, Terms, VolumeError, tcrypt,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -78,9 +78,10 @@ fn holds(header: &dyn BlockDevice, data: &dyn BlockDevice, access: Access, expec
         header,
         data,
         &secret(),
-        access,
-        &Limits::default(),
-        &unwatched,
+        &Terms {
+            access,
+            ..Terms::reading(&Limits::default(), &unwatched)
+        },
     );
     let device = opened.unwrap().device(header, data).unwrap();
     // Where data has moved, what was room for it is part of the volume at the end.
@@ -253,9 +254,10 @@ fn a_volume_can_be_written_between_two_runs() {
                 &device,
                 &device,
                 &secret(),
-                Access::Write,
-                &limits,
-                &unwatched,
+                &Terms {
+                    access: Access::Write,
+                    ..Terms::reading(&limits, &unwatched)
+                },
             )
             .unwrap();
         let open = opened.device(&device, &device).unwrap();

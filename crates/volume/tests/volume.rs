@@ -1,10 +1,12 @@
 //! [`Volume`]: volumes that are open like files.
 
 use block::{BlockDevice, FileDevice, FileOptions, RamDevice};
-use cipher::{Key, SectorSize};
+use cipher::{Algorithm, Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, Header};
+use cryptmark_volume::tcrypt::{self, Family};
 use cryptmark_volume::{
-    Access, Format, Hash, Kdf, OpenOptions, Parameters, Secret, Volume, VolumeError, side_header,
+    Access, Format, Hash, Kdf, Limits, OpenOptions, Parameters, Secret, Unfinished, Verdict,
+    Volume, VolumeError, luks1, side_header, unfinished,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -272,4 +274,173 @@ fn debug_tells_no_secret() {
     let volume = Volume::on(disk, None, Some(&secret), &OpenOptions::default()).unwrap();
     let said = format!("{volume:?} {}", volume.info());
     assert!(said.contains("luks2") && !said.contains("correct horse"));
+}
+
+/// Asserts that a volume whose end is missing is read as far as it is there, that this is said, and
+/// that it is not written. `open` opens it, and `needed` is where its data end.
+fn assert_cut(
+    name: &str,
+    image: &[u8],
+    needed: u64,
+    open: impl Fn(Arc<dyn BlockDevice>, Access) -> Result<Volume, VolumeError>,
+) {
+    let disk = |length: usize| -> Arc<dyn BlockDevice> {
+        let disk = RamDevice::new(length as u64);
+        disk.write_at(0, &image[..length]).unwrap();
+        Arc::new(disk)
+    };
+    let content = |volume: &Volume| {
+        let mut bytes = vec![0; volume.size() as usize];
+        volume.read_at(0, &mut bytes).unwrap();
+        bytes
+    };
+    let whole = open(disk(image.len()), Access::Read).unwrap();
+    assert_eq!(whole.info()["warnings"], serde_json::json!([]), "{name}");
+    let whole = content(&whole);
+    for missing in [4096, whole.len() / 2, whole.len() - 4096] {
+        let got = needed as usize - missing;
+        let volume = open(disk(got), Access::Read).unwrap();
+        let warning = &volume.info()["warnings"][0];
+        assert_eq!(warning["kind"], "cut-off", "{name}");
+        assert_eq!(warning["needed_bytes"], needed, "{name}");
+        assert_eq!(warning["device_bytes"], got, "{name}");
+        assert!(content(&volume) == whole[..whole.len() - missing], "{name}");
+        let written = open(disk(got), Access::Write).map(drop);
+        assert!(
+            matches!(written, Err(VolumeError::Cut { .. })),
+            "{name}: {written:?}"
+        );
+    }
+    // Nothing of the data is there.
+    let nothing = open(disk(needed as usize - whole.len()), Access::Read).map(drop);
+    assert!(
+        matches!(nothing, Err(VolumeError::DataArea { .. })),
+        "{name}: {nothing:?}"
+    );
+}
+
+#[test]
+fn volumes_that_are_cut_off_are_read_as_far_as_they_are_there() {
+    let image = |disk: &RamDevice| {
+        let mut image = vec![0; disk.geometry().size as usize];
+        disk.read_at(0, &mut image).unwrap();
+        image
+    };
+    let size = 17 << 20;
+    let (key, first) = (Key::random(64).unwrap(), Key::from_slice(PASSPHRASE));
+
+    let disk = RamDevice::new(size);
+    let mut header = Header::create(&disk, &creation(512), &key, &first).unwrap();
+    header.json["segments"]["0"]["size"] = (1 << 20).to_string().into();
+    // As if it were on no device yet.
+    header.binary.seqid = 0;
+    header.set_labels(&disk, Some("fixed"), None).unwrap();
+    for secret in [
+        passphrase(PASSPHRASE),
+        Secret::VolumeKey(Key::from_slice(key.as_bytes())),
+    ] {
+        let open = |disk, access| {
+            let options = OpenOptions {
+                access,
+                ..OpenOptions::default()
+            };
+            Volume::on(disk, None, Some(&secret), &options)
+        };
+        assert_cut("LUKS2 of a fixed size", &image(&disk), size, open);
+    }
+
+    for (family, format) in [
+        (Family::VeraCrypt, Format::Veracrypt),
+        (Family::TrueCrypt, Format::Tcrypt),
+    ] {
+        let disk = RamDevice::new(1 << 20);
+        let pim = Some(1).filter(|_| family == Family::VeraCrypt);
+        let creation = tcrypt::Creation {
+            family,
+            algorithms: vec![Algorithm::Aes],
+            sealing: tcrypt::Sealing {
+                pim,
+                ..tcrypt::Sealing::new(tcrypt::Prf::of(family, "sha512").unwrap())
+            },
+        };
+        creation.create(&disk, &first, &Limits::default()).unwrap();
+        let needed = (1 << 20) - tcrypt::HEADERS_BYTES;
+        let open = |disk, access| {
+            let options = OpenOptions {
+                access,
+                format: Some(format),
+                parameters: Parameters {
+                    hash: Some("sha512".into()),
+                    veracrypt_pim: pim,
+                    ..Parameters::default()
+                },
+                ..OpenOptions::default()
+            };
+            Volume::on(disk, None, Some(&passphrase(PASSPHRASE)), &options)
+        };
+        assert_cut(format.name(), &image(&disk), needed, open);
+    }
+}
+
+/// cryptsetup-reencrypt takes the magic away while it works. A program that gives it back has a
+/// volume of which a part has another key.
+#[test]
+fn work_of_other_programs_is_theirs_to_finish() {
+    let disk = RamDevice::new(3 << 20);
+    let creation = luks1::Creation {
+        spec: "aes-xts-plain64".parse().unwrap(),
+        key_bytes: 64,
+        hash: Hash::Sha256,
+        iterations: 1000,
+        payload_offset: None,
+        detached: false,
+        uuid: None,
+    };
+    let (key, first) = (Key::random(64).unwrap(), Key::from_slice(PASSPHRASE));
+    let header = luks1::Header::create(&disk, &creation, &key, &first).unwrap();
+    assert_eq!(unfinished(&disk).unwrap(), None);
+    let mut sector = vec![0; 512];
+    disk.read_at(0, &mut sector).unwrap();
+    sector[4..6].copy_from_slice(b"\xDE\xAD");
+    disk.write_at(0, &sector).unwrap();
+    let uuid = header.uuid.to_string();
+    let found = unfinished(&disk).unwrap();
+    assert_eq!(
+        found,
+        Some(Unfinished::CryptsetupReencrypt { uuid: uuid.clone() })
+    );
+    let rebuilt = luks1::Header::rebuild(&disk).map(drop);
+    let disk: Arc<dyn BlockDevice> = Arc::new(disk);
+    let opened = Volume::on(
+        disk,
+        None,
+        Some(&passphrase(PASSPHRASE)),
+        &OpenOptions::default(),
+    );
+    for error in [rebuilt.unwrap_err(), opened.map(drop).unwrap_err()] {
+        assert_eq!(error.verdict(), Verdict::Protected);
+        for file in ["log", "org", "new"] {
+            let name = format!("LUKS-{uuid}.{file}");
+            assert!(error.to_string().contains(&name), "{error}");
+        }
+    }
+    // One that only lost its magic is mended.
+    let disk = RamDevice::new(3 << 20);
+    sector[..6].fill(0);
+    disk.write_at(0, &sector).unwrap();
+    assert_eq!(unfinished(&disk).unwrap(), None);
+
+    // The same of LUKS2, which has a requirement in its place.
+    let disk = RamDevice::new(17 << 20);
+    let mut header = Header::create(&disk, &self::creation(512), &key, &first).unwrap();
+    header.json["config"]["requirements"] =
+        serde_json::json!({ "mandatory": ["offline-reencrypt"] });
+    header.binary.seqid = 0;
+    let written = header.set_labels(&disk, Some("begun"), None);
+    written.unwrap();
+    let found = unfinished(&disk).unwrap();
+    assert!(
+        matches!(found, Some(Unfinished::CryptsetupReencrypt { .. })),
+        "{found:?}"
+    );
 }

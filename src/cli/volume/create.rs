@@ -11,7 +11,7 @@ use super::arguments::Extent;
 use super::copy::tell;
 use super::create_tcrypt;
 use super::disk::{self, Disk};
-use super::keyslot::{KdfArguments, NewSecretArguments, named_hash};
+use super::keyslot::{KdfArguments, NewSecretArguments, keyslot_options, named_hash};
 use super::losses;
 use super::secrets::SecretArguments;
 use super::volatile;
@@ -271,7 +271,7 @@ fn luks(options: &CreateOptions) -> Result<(), Failure> {
                     .unwrap_or_else(|| natural(&data.device)),
                 keyslot: KeyslotOptions {
                     af_hash: hash.unwrap_or(volume::Hash::Sha256),
-                    ..KeyslotOptions::new(kdf)
+                    ..keyslot_options(kdf)
                 },
                 data_offset: options.offset.map(|offset| offset.bytes),
                 detached: header.is_some(),

@@ -231,6 +231,14 @@ impl Disk {
         }
     }
 
+    /// The disk that a partition is on, and where on it the partition begins.
+    pub fn on_disk(&self) -> Option<(&Self, u64)> {
+        match self {
+            Self::Part(part) => Some((part.whole(), part.first_range()?.offset)),
+            _ => None,
+        }
+    }
+
     /// Makes a file longer or shorter.
     pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
         let changed = match self {

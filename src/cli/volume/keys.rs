@@ -5,7 +5,7 @@ use super::backups;
 use super::create_tcrypt::{hides, resealed, warn_of_pim};
 use super::disk::Disk;
 use super::header;
-use super::keyslot::{KdfArguments, NewSecretArguments};
+use super::keyslot::{KdfArguments, NewSecretArguments, keyslot_options};
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done, standard};
@@ -13,7 +13,6 @@ use block::BlockError;
 use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::judge::Use;
-use volume::luks2::KeyslotOptions;
 use volume::tcrypt::{Family, Opening, Place};
 use volume::{Format, Kdf, Limits, Secret, Unlocked, VolumeError, luks1, luks2};
 
@@ -127,7 +126,7 @@ impl Header {
                 header.add_key(device, volume_key, passphrase, iterations(kdf), slot)?
             }
             Self::Luks2(header) => {
-                let options = KeyslotOptions::new(kdf);
+                let options = keyslot_options(kdf);
                 header.add_key(device, volume_key, passphrase, &options, slot)?
             }
         })
@@ -146,7 +145,7 @@ impl Header {
                 header.change_key(device, slot, volume_key, passphrase, iterations(kdf))?
             }
             Self::Luks2(header) => {
-                let options = KeyslotOptions::new(kdf);
+                let options = keyslot_options(kdf);
                 header.change_key(device, slot, volume_key, passphrase, &options)?;
                 slot
             }

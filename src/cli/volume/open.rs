@@ -65,16 +65,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     if let Some(writers) = options.volume.writers() {
         text += &format!("in use      for writing, {writers}\n");
     }
-    // Only now is it certain that the data can be had.
-    let is_bitlk = opened.bitlk.is_some();
-    let volume = match opened.device(devices.header(), devices.data()) {
-        // The secret is right, and what was asked for is more than that.
-        Err(error @ VolumeError::Header { .. }) if is_bitlk => {
-            eprintln!("warning: the data cannot be read: {error}");
-            return print(&text);
-        }
-        volume => volume?,
-    };
+    let volume = opened.device(devices.header(), devices.data())?;
     let found = match signature::names(&volume) {
         Ok(found) => found,
         // A sector without a right tag was never written, or is lost.
@@ -134,7 +125,7 @@ pub fn unlock(
     (access, accepted): (Access, &[State]),
 ) -> Result<Opened, Failure> {
     let format = volume.format(devices.header())?;
-    let opening = volume.opening(format)?;
+    let mut opening = volume.opening(format)?;
     let of_header = match (access, volume.named_header()) {
         (Access::Write, Some(named)) => check_to_write(named, volume.image(), devices)?,
         _ => None,
@@ -148,7 +139,15 @@ pub fn unlock(
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
     let limits = Limits::default();
-    let header = devices.header();
+    let mut header = devices.header();
+    // The header of an encrypted system is on the disk, before its partitions.
+    if let Opening::Tcrypt(tcrypt) = &mut opening
+        && tcrypt.place == tcrypt::Place::System
+        && let Some((disk, start)) = devices.data().on_disk()
+    {
+        tcrypt.partition = Some(start);
+        header = disk;
+    }
     // A write now might change the data by which the reencryption recognises them.
     let beside = volume.named_header().is_none() && is_beside(volume.image())?;
     if access == Access::Write && beside {
@@ -194,12 +193,9 @@ pub fn unlock(
              `cryptmark volume header repair` rewrites it"
         );
     }
-    if let Some(needed) = opened.bitlk.as_ref().and_then(|bitlk| bitlk.needed) {
-        eprintln!(
-            "warning: the volume is cut off: it had at least {needed} bytes; the remaining data can be read"
-        );
+    for warning in &opened.warnings {
+        eprintln!("warning: {warning}");
     }
-    warn_of_plaintext(&opened);
     Ok(opened)
 }
 
@@ -208,21 +204,6 @@ fn is_known(opened: Opened, devices: &Devices) -> Result<bool, Failure> {
     let plaintext = opened.device(devices.header(), devices.data())?;
     let names = signature::names(&*plaintext).map_err(VolumeError::Block)?;
     Ok(!names.is_empty())
-}
-
-/// Says that data are not encrypted, if the cipher is none.
-fn warn_of_plaintext(opened: &Opened) {
-    let is_null = |cipher: &str| cipher.contains("cipher_null");
-    let mut rows = opened.rows.iter();
-    let null = match (&opened.sealed, &opened.bitlk) {
-        (Some(sealed), _) => is_null(&sealed.encryption),
-        (None, Some(bitlk)) => is_null(&bitlk.mapping.spec.to_string()),
-        // While a volume is encrypted in place, a part of it is not.
-        (None, None) => rows.all(|row| is_null(&row.mapping.spec.to_string())),
-    };
-    if null {
-        eprintln!("warning: the data of this volume are not encrypted");
-    }
 }
 
 /// A search for a key derivation, as the user sees it.

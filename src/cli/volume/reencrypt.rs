@@ -10,7 +10,7 @@ use super::copy::tell;
 use super::create::{usual_key_bytes, warn};
 use super::disk::{Disk, check_distinct};
 use super::header::check_to_change;
-use super::keyslot::{KdfArguments, KeptArguments, named_hash};
+use super::keyslot::{KdfArguments, KeptArguments, keyslot_options, named_hash};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
 use super::volatile;
@@ -451,7 +451,7 @@ fn keyslot(options: &ReencryptOptions) -> Result<KeyslotOptions, Failure> {
     let hash = named_hash(options.volume.hash())?;
     Ok(KeyslotOptions {
         af_hash: hash.unwrap_or(Hash::Sha256),
-        ..KeyslotOptions::new(options.kdf.kdf(Format::Luks2, hash)?)
+        ..keyslot_options(options.kdf.kdf(Format::Luks2, hash)?)
     })
 }
 

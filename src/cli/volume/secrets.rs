@@ -8,7 +8,7 @@ use clap::Args;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use volume::{Format, Secret};
+use volume::{Format, Given, Secret};
 
 /// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
@@ -51,6 +51,11 @@ impl SecretArguments {
                 true => Secret::Passphrase(bytes),
                 false => Secret::KeyFile(bytes),
             });
+        }
+        if format == Format::Bitlk
+            && let Some(saved) = self.passphrase_file.as_deref().and_then(recovery_text)
+        {
+            return Ok(Secret::KeyFile(saved));
         }
         Ok(Secret::Passphrase(match &self.passphrase_file {
             Some(path) => passphrase_in(path)?,
@@ -108,6 +113,14 @@ impl SecretArguments {
         let path = self.volume_key_file.as_deref();
         path.map(|path| read(path, 0, None)).transpose()
     }
+}
+
+/// The file in which Windows has saved a recovery password, with lines of text around it.
+fn recovery_text(path: &Path) -> Option<Key> {
+    // What comes from a pipe can be read once.
+    path.metadata().ok().filter(|there| there.is_file())?;
+    let saved = read(path, 0, None).ok()?;
+    volume::bitlk::is_recovery_text(saved.as_bytes()).then_some(saved)
 }
 
 /// The passphrase in the first line of a file.
@@ -239,13 +252,23 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 /// The first line, without its newline.
 fn first_line(from: File, path: &Path) -> Result<Key, Failure> {
     let line = typed::line(from, MOST_PASSPHRASE).map_err(|error| unreadable(path, &error))?;
-    if line.as_bytes().last() == Some(&b'\r') {
+    let line = within_limit(line)?;
+    let line = Secret::Passphrase(line);
+    let peculiar = match Given::of(&line) {
+        Given::Return => Some("ends in a carriage return, as lines of Windows do: it is"),
+        Given::Mark => Some("begins with a byte order mark: it is"),
+        Given::Zero => Some("has a zero byte in it, which is"),
+        Given::Utf16 => Some("is UTF-16, and its zero bytes and byte order mark are"),
+        _ => None,
+    };
+    if let Some(peculiar) = peculiar {
         eprintln!(
-            "warning: the passphrase ends in a carriage return, as lines of Windows do: it is \
-             part of the passphrase here and in cryptsetup"
+            "warning: the passphrase {peculiar} part of the passphrase here and in cryptsetup"
         );
     }
-    within_limit(line)
+    match line {
+        Secret::Passphrase(line) | Secret::KeyFile(line) | Secret::VolumeKey(line) => Ok(line),
+    }
 }
 
 fn within_limit(passphrase: Key) -> Result<Key, Failure> {

@@ -79,6 +79,8 @@ pub struct Conversion {
     /// The state of an encryption or decryption.
     pub state: ConversionState,
     pub(super) reach: Reach,
+    /// The bytes that the metadata count as encrypted: in version 2, all of them, if all are.
+    up_to: u64,
 }
 
 /// The encrypted part of the volume.
@@ -116,7 +118,16 @@ impl Conversion {
             (_, None) if up_to == 0 => Reach::All,
             (_, None) => Reach::UpTo(up_to),
         };
-        Ok(Self { state, reach })
+        Ok(Self {
+            state,
+            reach,
+            up_to,
+        })
+    }
+
+    /// Whether the head of the metadata says that nothing is encrypted.
+    pub(super) fn is_decrypted(fields: &Fields) -> bool {
+        ConversionState::numbered(fields.le16(12)) == ConversionState::Decrypted
     }
 
     /// The number of encrypted bytes in a volume of `size` bytes; `None` if the bitmaps are damaged.
@@ -143,22 +154,26 @@ impl Conversion {
         }
     }
 
-    /// Refuses to write a volume in this state if that could lose data.
-    ///
-    /// With encrypt-on-write, a write to a plain chunk must encrypt the whole chunk, and Windows
-    /// protects that by a log. An interrupted step leaves data in its log that belong on the volume.
-    pub(super) fn check_to_write(&self) -> Result<(), VolumeError> {
-        let unsettled = match (self.state, &self.reach) {
-            (ConversionState::Interrupted | ConversionState::Other(_), _) => true,
-            (_, Reach::Chunks(chunks)) => !chunks.all_encrypted(),
-            _ => false,
-        };
-        match unsettled {
-            true => Err(VolumeError::Converting {
-                format: crate::Format::Bitlk,
-            }),
-            false => Ok(()),
-        }
+    /// Where the encrypted part ends; 0 if the metadata do not say so.
+    pub(super) const fn reached(&self) -> u64 {
+        self.up_to
+    }
+
+    /// Whether Windows has begun an encryption or decryption and not ended it.
+    pub fn is_under_way(&self) -> bool {
+        !matches!(
+            self.state,
+            ConversionState::Encrypted | ConversionState::Decrypted
+        )
+    }
+
+    /// Whether a step of the conversion was interrupted. Then the log has data that belong on the
+    /// volume.
+    pub(super) const fn is_unsettled(&self) -> bool {
+        matches!(
+            self.state,
+            ConversionState::Interrupted | ConversionState::Other(_)
+        )
     }
 
     /// Whether byte `at` is encrypted, and the end of the run for which that holds.
@@ -242,14 +257,6 @@ impl OnWrite {
             (set as u64 * self.chunk_bytes).min(region.range.length)
         };
         self.regions.iter().map(ones).sum()
-    }
-
-    fn all_encrypted(&self) -> bool {
-        let whole = |region: &Region| {
-            let chunks = region.range.length.div_ceil(self.chunk_bytes);
-            (0..chunks).all(|chunk| region.is_set(chunk))
-        };
-        self.regions.iter().all(whole)
     }
 
     /// Outside the regions, nothing is encrypted.

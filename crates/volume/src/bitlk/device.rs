@@ -1,13 +1,12 @@
 //! [`BitlkDevice`]: the plaintext of a BitLocker volume.
 
 use super::boot::{CLUSTER_AT, NAME_AT, SIGNATURE};
-use super::damaged;
 use super::header::Header;
 use super::map::{Map, Run, Stands};
 use super::queue::BitlkQueue;
 use crate::fields::Fields;
 use crate::mapping::data_to_end;
-use crate::{Access, CryptDevice, Damage, Format, Mapping, VolumeError};
+use crate::{CryptDevice, Damage, Mapping, VolumeError, Warning};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Geometry, OperationKind, Queue,
     QueueOptions, signature,
@@ -25,55 +24,70 @@ pub struct BitlkMapping {
     map: Map,
     /// For Vista: the value at [`CLUSTER_AT`] that NTFS needs, and the one that BitLocker needs.
     boot_fields: [u64; 2],
-    /// The least size of the volume, if the device is smaller.
-    pub needed: Option<u64>,
+    /// The least size of the volume.
+    needed: u64,
+    /// Whether a step of the conversion was interrupted.
+    is_unsettled: bool,
     /// The damage to the encrypt-on-write bitmaps.
     lost: Option<Damage>,
 }
 
+impl BitlkMapping {
+    /// The least size of a device that holds all of the volume, bytes.
+    pub(crate) const fn needed(&self) -> u64 {
+        self.needed
+    }
+
+    /// Whether a step of the conversion was interrupted, so that its log has data that belong on the
+    /// volume.
+    pub(crate) const fn is_unsettled(&self) -> bool {
+        self.is_unsettled
+    }
+
+    /// What the metadata say about parts that are not encrypted. No digest covers the bitmaps, and
+    /// none covers the metadata of Vista.
+    pub(crate) fn warnings(&self) -> Option<Warning> {
+        if let Some(damage) = self.lost.clone() {
+            return Some(Warning::UnknownParts { damage });
+        }
+        if self.mapping.key.is_empty() {
+            return Some(Warning::Plaintext);
+        }
+        self.map.unprotected(self.mapping.data.length)
+    }
+}
+
 impl Header {
-    /// The mapping for [`BitlkDevice`]. `key` is the key of the data, or `None` if the volume is
+    /// The mapping for [`BitlkDevice`]. `key` is the key of the data. It is empty if the volume is
     /// decrypted.
     ///
     /// # Errors
-    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`] if an area is not inside the
-    /// device. With [`Access::Write`]: [`VolumeError::Converting`] if writing could lose data, and
-    /// [`VolumeError::Cut`] if the device is too small.
+    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`] if the device is too small for
+    /// any data, or an area is not made of whole blocks.
     pub fn mapping(
         &self,
-        key: Option<&Key>,
+        key: &Key,
         device: &dyn BlockDevice,
-        access: Access,
     ) -> Result<BitlkMapping, VolumeError> {
-        let size = device.geometry().size;
-        if access == Access::Write {
-            self.conversion.check_to_write()?;
-            if self.needed() > size {
-                return Err(VolumeError::Cut {
-                    format: Format::Bitlk,
-                    needed: self.needed(),
-                    got: size,
-                });
-            }
-        }
         let layout = SectorLayout {
             size: self.sector_size,
             large_iv: self.sector_size != SectorSize::B512,
         };
         let data = data_to_end(device, 0, layout)?;
         let block = u64::from(device.geometry().logical_block).max(layout.size.bytes() as u64);
-        let (spec, key) = match key {
-            Some(key) => (self.method.spec(), Key::from_slice(key.as_bytes())),
-            None => ("cipher_null-ecb".parse()?, Key::from_slice(&[])),
+        let spec = match key.is_empty() {
+            false => self.method.spec(),
+            true => "cipher_null-ecb".parse()?,
         };
         Ok(BitlkMapping {
             map: Map::new(self, data.length, block)?,
             boot_fields: self.places.boot_fields,
-            needed: Some(self.needed()).filter(|&needed| needed > size),
+            needed: self.needed(),
+            is_unsettled: self.conversion.is_unsettled(),
             lost: self.conversion.lost().cloned(),
             mapping: Mapping {
                 spec,
-                key,
+                key: Key::from_slice(key.as_bytes()),
                 layout,
                 data,
                 first: IvSector::new(0),
@@ -94,44 +108,48 @@ pub struct BitlkDevice<D> {
     crypt: CryptDevice<D>,
     map: Map,
     boot_fields: [u64; 2],
+    needed: u64,
 }
 
 impl<D: BlockDevice> BitlkDevice<D> {
     /// Opens `mapping` over `device`.
     ///
     /// # Errors
-    /// Those of [`CryptDevice::new`]; [`VolumeError::Header`] if the encrypt-on-write bitmaps are
-    /// damaged.
+    /// Those of [`CryptDevice::new`].
     pub fn new(device: D, mapping: BitlkMapping) -> Result<Self, VolumeError> {
-        if let Some(damage) = mapping.lost {
-            return Err(damaged(damage));
-        }
         Ok(Self {
             crypt: CryptDevice::new(device, mapping.mapping)?,
             map: mapping.map,
             boot_fields: mapping.boot_fields,
+            needed: mapping.needed,
         })
     }
 
-    /// Whether the plaintext holds a file system. Under a wrong volume key it does not.
-    pub(crate) fn holds_a_file_system(&self) -> Result<bool, BlockError> {
+    /// Whether the plaintext shows that the volume key is a wrong one. What is beyond the end of a
+    /// volume that is cut off shows nothing.
+    pub(crate) fn refutes_the_key(&self) -> Result<bool, BlockError> {
         const FILE_TABLE_AT: usize = 48;
         let mut boot = AlignedBuffer::new(self.geometry().logical_block as usize);
         self.read_at(0, &mut boot)?;
         if !boot[NAME_AT..].starts_with(&NTFS) {
-            return Ok(!signature::names(self)?.is_empty());
+            return Ok(signature::names(self)?.is_empty());
         }
-        // Vista's boot sector is not encrypted: only the file table tells.
+        if self.map.run(0).stands == Stands::Encrypted {
+            return Ok(false);
+        }
+        // A boot sector that is not encrypted, such as Vista's, shows nothing. The file table does,
+        // or else its mirror.
         let fields = Fields(&boot);
         let cluster = u64::from(fields.le16(11)) * u64::from(boot[13]);
-        let at = fields.le64(FILE_TABLE_AT).checked_mul(cluster);
-        let block = boot.len() as u64;
-        let Some(at) = at.filter(|&at| at <= self.geometry().size - block) else {
-            return Ok(false);
+        let (size, block) = (self.geometry().size, boot.len() as u64);
+        let places = [FILE_TABLE_AT, CLUSTER_AT].map(|at| fields.le64(at).checked_mul(cluster));
+        let mut places = places.into_iter().flatten();
+        let Some(at) = places.find(|&at| at > 0 && at <= size - block) else {
+            return Ok(self.needed <= size);
         };
         let mut table = AlignedBuffer::new(boot.len());
         self.read_at(at / block * block, &mut table)?;
-        Ok(table[(at % block) as usize..].starts_with(b"FILE"))
+        Ok(!table[(at % block) as usize..].starts_with(b"FILE"))
     }
 
     /// The device on which every sector is encrypted in its own place.

@@ -60,6 +60,8 @@ pub enum Method {
     Xts128,
     /// AES-XTS, 256 bits.
     Xts256,
+    /// None, of a volume whose keys were removed when it was decrypted.
+    Nothing,
 }
 
 impl Method {
@@ -82,6 +84,7 @@ impl Method {
             Self::Elephant128 | Self::Elephant256 => "aes-cbc-elephant",
             Self::Cbc128 | Self::Cbc256 => "aes-cbc-eboiv",
             Self::Xts128 | Self::Xts256 => "aes-xts-plain64",
+            Self::Nothing => "cipher_null-ecb",
         };
         notation.parse().expect("these are known")
     }
@@ -92,6 +95,7 @@ impl Method {
             Self::Cbc128 => 16,
             Self::Cbc256 | Self::Xts128 | Self::Elephant128 => 32,
             Self::Xts256 | Self::Elephant256 => 64,
+            Self::Nothing => 0,
         }
     }
 }
@@ -172,10 +176,14 @@ struct Copy {
 }
 
 impl Header {
-    /// The least size of a device that holds all copies, bytes.
+    /// The least size of a device that holds all copies, the moved sectors and all that is
+    /// encrypted, bytes.
     pub(super) fn needed(&self) -> u64 {
         let copies = self.places.copies.into_iter();
         let ends = copies.map(|at| at.saturating_add(self.places.area_bytes));
+        let moved = self.places.first_sectors;
+        let moved = moved.map(|moved| moved.end().unwrap_or(u64::MAX));
+        let ends = ends.chain(moved).chain([self.conversion.reached()]);
         ends.max().unwrap_or(0)
     }
 
@@ -272,6 +280,8 @@ impl Copy {
             version,
             digest: match version {
                 1 => None,
+                // Windows leaves none behind where it has removed the keys.
+                _ if Conversion::is_decrypted(&fields) => digest(rest, check.le16(0)).ok(),
                 _ => Some(digest(rest, check.le16(0))?),
             },
         };
@@ -305,7 +315,10 @@ impl Copy {
         }
         let entries = entries(&self.bytes[SET_AT + begin..SET_AT + end]).map_err(damaged)?;
         let number = fields.le16(100);
+        let none =
+            Some(Method::Nothing).filter(|_| number == 0 && Conversion::is_decrypted(&fields));
         let method = Method::numbered(number)
+            .or(none)
             .ok_or_else(|| unsupported(format!("encryption method {number:#06x}")))?;
         let of = |role| move |entry: &&Entry| entry.role == role;
         let protectors = entries

@@ -2,7 +2,7 @@
 
 use super::conversion::Conversion;
 use super::header::{Header, VISTA_PLAIN_BYTES};
-use crate::VolumeError;
+use crate::{VolumeError, Warning};
 use block::ByteRange;
 
 /// How bytes are stored.
@@ -65,8 +65,15 @@ impl Map {
         };
         let places = &header.places;
         if let Some(from) = places.first_sectors {
-            check(from, size, block)?;
-            map.add(ByteRange::new(0, from.length), Is::From(from.offset));
+            // What is beyond the end of a volume that is cut off reads as zeros.
+            let there = size.saturating_sub(from.offset).min(from.length) / block * block;
+            check(
+                ByteRange::new(from.offset, there),
+                size.max(from.offset),
+                block,
+            )?;
+            map.add(ByteRange::new(0, there), Is::From(from.offset));
+            map.add(ByteRange::new(0, from.length.min(size)), Is::Nowhere);
         } else {
             map.add(ByteRange::new(0, block), Is::Boot);
             map.add(ByteRange::new(0, VISTA_PLAIN_BYTES), Is::Plain);
@@ -87,6 +94,29 @@ impl Map {
             map.add(range, Is::Nowhere);
         }
         Ok(map)
+    }
+
+    /// The parts of the first `size` bytes that are not encrypted, apart from Vista's start, which
+    /// never is.
+    pub(super) fn unprotected(&self, size: u64) -> Option<Warning> {
+        let starts = |special: &&Special| matches!(special.is, Is::Boot | Is::Plain);
+        let start = self.special.iter().take_while(starts).last();
+        let mut at = start.map_or(0, |start| start.range.offset + start.range.length);
+        let (mut bytes, mut first) = (0, None::<ByteRange>);
+        while at < size {
+            let run = self.run(at);
+            let length = run.end.min(size) - at;
+            if run.stands == Stands::Plain {
+                bytes += length;
+                match &mut first {
+                    Some(first) if first.offset + first.length == at => first.length += length,
+                    Some(_) => {}
+                    None => first = Some(ByteRange::new(at, length)),
+                }
+            }
+            at += length;
+        }
+        first.map(|first| Warning::Unprotected { bytes, first })
     }
 
     /// Adds the parts of `range` that no earlier range covers.

@@ -27,7 +27,7 @@ pub use conversion::{Conversion, ConversionState};
 pub use device::{BitlkDevice, BitlkMapping};
 pub use header::{CopyState, Header, Method};
 pub use protector::{Protector, ProtectorKind};
-pub use recovery::RecoveryDamage;
+pub use recovery::{RecoveryDamage, is_recovery_text};
 
 pub(crate) use boot::has_signature;
 

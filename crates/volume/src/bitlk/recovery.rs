@@ -2,6 +2,7 @@
 
 use cipher::Key;
 use std::fmt;
+use zeroize::Zeroizing;
 
 const GROUPS: usize = 8;
 const DIGITS: usize = 6;
@@ -50,6 +51,43 @@ fn is_between(c: char) -> bool {
 
 fn groups(text: &str) -> impl Iterator<Item = &str> {
     text.split(is_between).filter(|group| !group.is_empty())
+}
+
+/// The text of a file as Windows saves it: UTF-16, or UTF-8 with or without a mark. `None` if it is
+/// not a text.
+pub(super) fn text_of(file: &[u8]) -> Option<Zeroizing<String>> {
+    let units: fn([u8; 2]) -> u16 = match file {
+        [0xFF, 0xFE, ..] | [_, 0, ..] => u16::from_le_bytes,
+        [0xFE, 0xFF, ..] | [0, _, ..] => u16::from_be_bytes,
+        _ => {
+            let text = std::str::from_utf8(file).ok()?;
+            return Some(Zeroizing::new(text.trim_start_matches(MARK).to_owned()));
+        }
+    };
+    let mut text = Zeroizing::new(String::with_capacity(2 * file.len()));
+    let pairs = file.as_chunks().0.iter().map(|pair| units(*pair));
+    for character in char::decode_utf16(pairs) {
+        text.push(character.ok()?);
+    }
+    Some(Zeroizing::new(text.trim_start_matches(MARK).to_owned()))
+}
+
+/// Unicode's byte order mark.
+const MARK: char = '\u{feff}';
+
+/// The keys of the recovery passwords in a text that says more.
+pub(super) fn found(text: &str) -> Vec<Key> {
+    const LENGTH: usize = GROUPS * (DIGITS + 1) - 1;
+    let words = text.split(|c: char| !c.is_ascii_digit() && c != '-');
+    let passwords = words.filter(|word| word.len() == LENGTH);
+    passwords.filter_map(|word| key(word).ok()).collect()
+}
+
+/// Whether `file` is a text of several lines with a recovery password in it, such as the file in
+/// which Windows saves one.
+pub fn is_recovery_text(file: &[u8]) -> bool {
+    let text = text_of(file);
+    text.is_some_and(|text| !is_meant(&text) && !found(&text).is_empty())
 }
 
 /// The 128-bit key that the digits encode.

@@ -13,6 +13,7 @@ use super::header::{Header, Method};
 use super::protector::{Protector, ProtectorKind};
 use super::{damaged, recovery};
 use crate::fields::Fields;
+use crate::key_text;
 use crate::{Damage, Format, Given, Limits, Secret, Unlocked, VolumeError};
 use cipher::Key;
 use sha2::{Digest, Sha256};
@@ -51,23 +52,49 @@ impl Header {
                 .any(|protector| protector.kind == ProtectorKind::ClearKey)
     }
 
-    /// Finds the key of the data. It is empty if the volume is decrypted. If there is a clear key,
-    /// it is used instead of `secret`, unless `secret` is the key of the data itself.
+    /// Whether the key of the data can be had without a secret.
+    pub(crate) fn has_clear_key(&self) -> bool {
+        self.has(ProtectorKind::ClearKey)
+    }
+
+    /// Finds the key of the data. It is empty if the volume is decrypted. An empty passphrase is no
+    /// secret for a volume that [opens by itself](Self::opens_by_itself). Any other secret must fit.
     ///
     /// # Errors
     /// [`VolumeError::NoProtectorFits`], [`VolumeError::RecoveryPassword`],
-    /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`];
+    /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`], [`VolumeError::WrongVolumeKey`];
     /// [`VolumeError::KdfAllIterations`]; [`VolumeError::Header`] if the metadata do not
     /// match the encrypted digest.
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
-        if self.conversion.state == ConversionState::Decrypted {
-            return Ok(Unlocked {
-                key: Key::from_slice(&[]),
-                slot: None,
-            });
+        let is_given = !matches!(secret, Secret::Passphrase(typed) if typed.is_empty());
+        let is_decrypted = self.conversion.state == ConversionState::Decrypted;
+        let nothing = |slot| Unlocked {
+            key: Key::from_slice(&[]),
+            slot,
+        };
+        match (is_given, is_decrypted) {
+            (false, true) => Ok(nothing(None)),
+            (false, false) => match self.by_clear_key()? {
+                Some(found) => Ok(found),
+                None => self.by_secret(secret, limits),
+            },
+            // There is nothing that it encrypts.
+            (true, true) if matches!(secret, Secret::VolumeKey(_)) => {
+                Err(VolumeError::WrongVolumeKey)
+            }
+            (true, true) => Ok(nothing(self.by_secret(secret, limits)?.slot)),
+            (true, false) => self.by_secret(secret, limits),
         }
+    }
+
+    fn by_secret(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         if let Secret::VolumeKey(key) = secret {
-            let key = self.method.data_key(key.as_bytes());
+            let fits = |length| self.method.data_key(&vec![0; length]).is_some();
+            let given = match self.method.in_file_of_dislocker(key.as_bytes()) {
+                Some(key) => key,
+                None => key_text::key_in(key, fits),
+            };
+            let key = self.method.data_key(given.as_bytes());
             return Ok(Unlocked {
                 key: key.ok_or_else(|| VolumeError::SecretLength {
                     what: "volume key",
@@ -76,9 +103,6 @@ impl Header {
                 })?,
                 slot: None,
             });
-        }
-        if let Some(found) = self.by_clear_key()? {
-            return Ok(found);
         }
         let (offers, mistyped) = offers(secret)?;
         self.check_work(&offers, limits)?;
@@ -203,7 +227,12 @@ impl Header {
     /// Compares the metadata with the encrypted digest. Unlike the checksum, it cannot be forged.
     fn check_digest(&self, master: &[u8; 32]) -> Result<(), VolumeError> {
         let Some(sealed) = &self.digest else {
-            return Ok(());
+            return match self.version {
+                1 => Ok(()),
+                _ => Err(damaged(Damage::Missing {
+                    field: "validation".into(),
+                })),
+            };
         };
         let said = sealed.open(master);
         let said = said.as_deref().and_then(|opened| {
@@ -221,6 +250,19 @@ impl Header {
 }
 
 impl Method {
+    /// The key in a file of dislocker's: the number of the method, and two keys in 32 bytes each.
+    fn in_file_of_dislocker(self, file: &[u8]) -> Option<Key> {
+        const FILE_BYTES: usize = 66;
+        let (number, keys) = file.split_first_chunk::<2>()?;
+        if file.len() != FILE_BYTES || Self::numbered(u16::from_le_bytes(*number)) != Some(self) {
+            return None;
+        }
+        Some(Key::from_slice(match self {
+            Self::Elephant128 | Self::Elephant256 => keys,
+            _ => &keys[..self.key_bytes()],
+        }))
+    }
+
     /// The key for the cipher from the stored key. Two 128-bit keys are stored in 256 bits each.
     fn data_key(self, stored: &[u8]) -> Option<Key> {
         const HALF: usize = 32;
@@ -257,14 +299,25 @@ fn offers(secret: &Secret) -> Result<(Vec<Offer>, Option<recovery::RecoveryDamag
     if let Some(startup_key) = startup_key(bytes)? {
         return Ok((vec![startup_key], None));
     }
-    let text = std::str::from_utf8(bytes).map_err(|_| VolumeError::SecretKind {
+    let mut offers = Vec::new();
+    let saved = matches!(secret, Secret::KeyFile(_)) && recovery::is_recovery_text(bytes);
+    let saved = recovery::text_of(bytes).filter(|_| saved);
+    let text = match &saved {
+        Some(saved) => {
+            let keys = recovery::found(saved).into_iter();
+            offers.extend(keys.map(|key| Offer::Recovery(hash(&[key.as_bytes()]))));
+            // The first line may be a passphrase all the same.
+            Ok(saved.lines().next().unwrap_or_default())
+        }
+        None => std::str::from_utf8(bytes),
+    };
+    let text = text.map_err(|_| VolumeError::SecretKind {
         format: Format::Bitlk,
         got: match secret {
             Secret::KeyFile(_) => "this key file, which isn't a startup key",
             _ => "a passphrase that is not UTF-8",
         },
     })?;
-    let mut offers = Vec::new();
     let mut mistyped = None;
     if recovery::is_meant(text) {
         match recovery::key(text) {

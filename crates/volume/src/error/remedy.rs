@@ -1,6 +1,7 @@
 //! What the user can do about a [`VolumeError`].
 
 use super::VolumeError;
+use crate::bitlk::ProtectorKind;
 use crate::tcrypt::Prf;
 use crate::{Finisher, Format, Given, Instead};
 
@@ -61,6 +62,9 @@ impl VolumeError {
                  system."
                     .to_owned()
             }
+            Self::NoProtectorFits { there, .. } if opens_by_itself(there) => {
+                "Check what you gave, or give no secret: the volume opens without one.".to_owned()
+            }
             Self::NoProtectorFits {
                 given: Given::Other,
                 ..
@@ -80,7 +84,15 @@ impl VolumeError {
             Self::Converting { .. } => {
                 "Open the volume for reading only, or let Windows finish.".to_owned()
             }
+            Self::Unfinished(unfinished) => unfinished.remedy(),
+            Self::NotOfSystem { .. } => "Name another partition.".to_owned(),
+            Self::Unencrypted { .. } => {
+                "Open the volume for reading only. To write, encrypt it with Windows first.".to_owned()
+            }
             Self::WrongVolumeKey => "Give the volume key of this volume.".to_owned(),
+            Self::EmptyPassphrase => {
+                "Give a passphrase, or allow an empty one explicitly.".to_owned()
+            }
             Self::EmptyKeyslot { .. } => "Name a keyslot that is in use.".to_owned(),
             Self::UnboundKeyslot { .. } => {
                 "Name no keyslot, or one that is bound to the data.".to_owned()
@@ -255,6 +267,11 @@ impl VolumeError {
             }
         }
     }
+}
+
+/// Whether a BitLocker volume with these kinds of protectors needs no secret.
+fn opens_by_itself(there: &[&str]) -> bool {
+    there.is_empty() || there.contains(&ProtectorKind::ClearKey.name())
 }
 
 impl Instead {

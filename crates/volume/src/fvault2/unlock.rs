@@ -3,13 +3,13 @@
 use super::context::{User, WRAPPED_BYTES};
 use super::header::Header;
 use super::unsupported;
-use crate::mapping::data_of_size;
+use crate::key_text;
+use crate::mapping::described;
 use crate::{
     Format, Given, Hash, Kdf, Limits, Mapping, Row, Secret, Storage, Unlocked, VolumeError,
 };
 use aes_kw::KwAes128;
 use aes_kw::cipher::KeyInit;
-use block::BlockDevice;
 use cipher::{IvSector, Key, SectorLayout};
 use zeroize::Zeroizing;
 
@@ -25,11 +25,9 @@ impl Header {
     /// [`Kdf::derive`].
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         if let Secret::VolumeKey(key) = secret {
+            let key = key_text::key_in(key, |length| length == 2 * KEY_BYTES);
             return match key.len() == 2 * KEY_BYTES {
-                true => Ok(Unlocked {
-                    key: Key::from_slice(key.as_bytes()),
-                    slot: None,
-                }),
+                true => Ok(Unlocked { key, slot: None }),
                 false => Err(VolumeError::SecretLength {
                     what: "volume key",
                     got: key.len() as u64,
@@ -92,9 +90,8 @@ impl Header {
     /// The rows of the opened volume.
     ///
     /// # Errors
-    /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`] if an extent is not inside the
-    /// device; [`VolumeError::Unsupported`] while the volume is encrypted or decrypted.
-    pub fn rows(&self, key: &Key, device: &dyn BlockDevice) -> Result<Vec<Row>, VolumeError> {
+    /// [`VolumeError::DataAlignment`]; [`VolumeError::Unsupported`] while the volume is encrypted or decrypted.
+    pub fn rows(&self, key: &Key) -> Result<Vec<Row>, VolumeError> {
         if let Some(status) = self
             .conversion
             .as_deref()
@@ -114,7 +111,7 @@ impl Header {
                     spec: "aes-xts-plain64".parse()?,
                     key: Key::from_slice(key.as_bytes()),
                     layout,
-                    data: data_of_size(device, place.offset, place.length, layout)?,
+                    data: described(place.offset, place.length, layout)?,
                     first: IvSector::new(extent.start / 512),
                     backend: None,
                     sharing: None,

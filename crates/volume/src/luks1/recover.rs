@@ -2,15 +2,20 @@
 
 use super::header::{HEADER_BYTES, Header};
 use crate::luks::MAGIC;
-use crate::{Format, VolumeError, unaligned};
+use crate::{Format, Unfinished, VolumeError, unaligned, unfinished};
 use block::{BlockDevice, ByteRange};
 
 impl Header {
     /// The header that begins `device` but for its magic.
     ///
     /// # Errors
-    /// [`VolumeError::NotThis`] if there is none, and those of reading.
+    /// [`VolumeError::NotThis`] if there is none, [`VolumeError::Unfinished`] if another program
+    /// has replaced the magic, and those of reading.
     pub fn rebuild(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
+        if let Some(uuid) = unfinished::in_cryptsetups_hands(device)? {
+            let unfinished = Unfinished::CryptsetupReencrypt { uuid };
+            return Err(VolumeError::Unfinished(unfinished));
+        }
         let mut bytes = unaligned::read_up_to(device, 0, HEADER_BYTES)?.to_vec();
         let not_this = VolumeError::NotThis {
             format: Format::Luks1,

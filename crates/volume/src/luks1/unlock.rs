@@ -2,7 +2,8 @@
 
 use super::header::{Header, Keyslot};
 use crate::kdf::Total;
-use crate::mapping::{data_to_end, key_for};
+use crate::key_text;
+use crate::mapping::{described_to_end, key_for, within};
 use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, Untried, VolumeError};
 use block::BlockDevice;
 use cipher::{Algorithm, IvSector, Key, SectorLayout};
@@ -26,13 +27,13 @@ impl Header {
     ) -> Result<Unlocked, VolumeError> {
         let passphrase = match secret {
             Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
-            Secret::VolumeKey(key) if self.verifies(key, limits)? => {
-                return Ok(Unlocked {
-                    key: Key::from_slice(key.as_bytes()),
-                    slot: None,
-                });
+            Secret::VolumeKey(key) => {
+                let key = key_text::key_in(key, |length| length == self.key_bytes);
+                return match self.verifies(&key, limits)? {
+                    true => Ok(Unlocked { key, slot: None }),
+                    false => Err(VolumeError::WrongVolumeKey),
+                };
             }
-            Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
         let (mut candidates, mut untried) = (Vec::new(), Vec::new());
         for (number, keyslot) in (0..).zip(&self.keyslots) {
@@ -110,13 +111,27 @@ impl Header {
 
     /// The volume as `key`, which was verified, opens it on `data`, the device
     /// that holds its data.
+    ///
+    /// # Errors
+    /// [`VolumeError::DataArea`].
     pub fn mapping(&self, key: Key, data: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let mapping = self.described(key, data)?;
+        within(data, mapping.data)?;
+        Ok(mapping)
+    }
+
+    /// The same, whether `data` has all of it or not.
+    pub(crate) fn described(
+        &self,
+        key: Key,
+        data: &dyn BlockDevice,
+    ) -> Result<Mapping, VolumeError> {
         let layout = SectorLayout::default();
         Ok(Mapping {
             key: key_for(&self.spec, &key),
             spec: self.spec,
             layout,
-            data: data_to_end(data, self.payload_offset, layout)?,
+            data: described_to_end(data, self.payload_offset, layout),
             first: IvSector::new(0),
             backend: None,
             sharing: None,
@@ -150,6 +165,14 @@ impl Header {
         let kdf = self.kdf(keyslot.iterations);
         let slot_key = kdf.derive(passphrase, &keyslot.salt, self.key_bytes, limits)?;
         self.material(keyslot).open(device, &slot_key)
+    }
+
+    /// Refuses a key from a caller that is not the volume key: nothing would open by it.
+    pub(super) fn check_volume_key(&self, key: &Key) -> Result<(), VolumeError> {
+        match self.verifies(key, &Limits::default())? {
+            true => Ok(()),
+            false => Err(VolumeError::WrongVolumeKey),
+        }
     }
 
     /// Whether `key` is the volume key.

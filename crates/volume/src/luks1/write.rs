@@ -6,7 +6,7 @@
 
 use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
 use crate::keyslot::{SECTOR, wipe};
-use crate::luks::{DIGEST_ITERATIONS, checked_uuid};
+use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_uuid};
 use crate::{Format, Hash, HeaderText, Limits, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, CipherSpec, Key};
@@ -119,6 +119,7 @@ impl Header {
         volume_key: &Key,
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
+        check_new_key(volume_key, creation.key_bytes)?;
         let material = creation.key_bytes as u64 * u64::from(STRIPES);
         let material = material.next_multiple_of(MATERIAL_UNIT);
         let keyslots: [Keyslot; 8] =
@@ -173,6 +174,7 @@ impl Header {
     /// number.
     ///
     /// # Errors
+    /// [`VolumeError::WrongVolumeKey`],
     /// [`VolumeError::HeaderChanged`] if the device has another header by now,
     /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`], [`VolumeError::Header`] if
     /// the key slot's place makes no sense, those of [`Kdf::derive`](crate::Kdf::derive) and of
@@ -186,6 +188,7 @@ impl Header {
         slot: Option<u32>,
     ) -> Result<u32, VolumeError> {
         let slot = self.free_slot(slot)?;
+        self.check_volume_key(volume_key)?;
         let mut next = self.clone();
         let slot_key = next.fill(slot, passphrase, iterations)?;
         // The derivation took time. A place that the old header calls free may be in use by now.

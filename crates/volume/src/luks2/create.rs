@@ -4,7 +4,7 @@ use super::binary::{Binary, HEADER_SIZES};
 use super::keyslots::{KeyslotOptions, SALT_BYTES};
 use super::metadata::{Metadata, SegmentSize};
 use super::read::{Header, Recovered};
-use crate::luks::{DIGEST_ITERATIONS, checked_text, checked_uuid};
+use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_text, checked_uuid};
 use crate::{Format, Hash, Kdf, Limits, SealedSpec, VolumeError, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -76,6 +76,8 @@ impl Header {
     /// `device`, which the caller knows may be overwritten.
     ///
     /// # Errors
+    /// [`VolumeError::EmptyPassphrase`], [`VolumeError::SecretLength`] if the volume key has
+    /// another length than `creation` says,
     /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
     /// [`VolumeError::Cipher`], those of [`Kdf::derive`] and of writing.
     pub fn create(
@@ -84,6 +86,8 @@ impl Header {
         volume_key: &Key,
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
+        creation.keyslot.check_passphrase(passphrase)?;
+        check_new_key(volume_key, creation.key_bytes)?;
         let size = device.geometry().size;
         let default_offset = match creation.detached {
             true => 0,
@@ -131,7 +135,7 @@ impl Header {
             }
         }
         device.flush()?;
-        header.add_key(device, volume_key, passphrase, &creation.keyslot, None)?;
+        header.put_key(device, volume_key, passphrase, &creation.keyslot, None)?;
         Ok(header)
     }
 

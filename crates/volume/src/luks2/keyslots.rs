@@ -36,17 +36,27 @@ pub struct KeyslotOptions {
     pub key_bytes: usize,
     /// The splitter's hash.
     pub af_hash: Hash,
+    /// Whether the new passphrase may be empty. Anyone can open such a volume.
+    pub allow_empty: bool,
 }
 
 impl KeyslotOptions {
     /// With this key derivation, and cryptsetup's defaults for all else:
-    /// `aes-xts-plain64` with 512 bits, SHA-256.
+    /// `aes-xts-plain64` with 512 bits, SHA-256. An empty passphrase is refused.
     pub fn new(kdf: Kdf) -> Self {
         Self {
             kdf,
             spec: "aes-xts-plain64".parse().expect("it is possible"),
             key_bytes: 64,
             af_hash: Hash::Sha256,
+            allow_empty: false,
+        }
+    }
+
+    pub(super) fn check_passphrase(&self, passphrase: &Key) -> Result<(), VolumeError> {
+        match passphrase.is_empty() && !self.allow_empty {
+            true => Err(VolumeError::EmptyPassphrase),
+            false => Ok(()),
         }
     }
 }
@@ -56,9 +66,24 @@ impl Header {
     /// is free.
     ///
     /// # Errors
+    /// [`VolumeError::WrongVolumeKey`], [`VolumeError::EmptyPassphrase`],
     /// [`VolumeError::KeyslotInUse`], [`VolumeError::NoFreeKeyslot`], those of
     /// [`Kdf::derive`] and of writing.
     pub fn add_key(
+        &mut self,
+        device: &dyn BlockDevice,
+        volume_key: &Key,
+        passphrase: &Key,
+        options: &KeyslotOptions,
+        slot: Option<u32>,
+    ) -> Result<u32, VolumeError> {
+        options.check_passphrase(passphrase)?;
+        self.check_volume_key(volume_key)?;
+        self.put_key(device, volume_key, passphrase, options, slot)
+    }
+
+    /// As [`add_key`](Self::add_key), of the key that the header was made for.
+    pub(super) fn put_key(
         &mut self,
         device: &dyn BlockDevice,
         volume_key: &Key,
@@ -116,6 +141,8 @@ impl Header {
         if !self.metadata.digests[&digest].keyslots.contains(&slot) {
             return Err(VolumeError::UnboundKeyslot { slot });
         }
+        options.check_passphrase(passphrase)?;
+        self.check_volume_key(volume_key)?;
         let (mut keyslot, _) = self.store(device, volume_key, passphrase, options, &[])?;
         set_priority(&mut keyslot, old.priority);
         self.commit(device, |json| insert(json, slot, keyslot))?;

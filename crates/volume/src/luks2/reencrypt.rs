@@ -45,6 +45,9 @@ const REQUIREMENTS: [(&str, u8); 2] = [("online-reencrypt-v2", 2), ("online-reen
 /// cryptsetup's first form, which nothing binds to the keys.
 const UNBOUND: &str = "online-reencrypt";
 
+/// The requirement of a volume that cryptsetup-reencrypt works on.
+const OFFLINE: &str = "offline-reencrypt";
+
 /// The form of version 0.1.0 of this program.
 const FORMER: &str = "cryptmark-reencrypt-v1";
 
@@ -110,6 +113,12 @@ impl Header {
     /// Whether a reencryption has begun and not ended.
     pub fn is_reencrypting(&self) -> bool {
         let known = |name: &String| name.starts_with(UNBOUND) || name == FORMER || name == ALONE;
+        self.metadata.config.requirements.iter().any(known)
+    }
+
+    /// Whether cryptsetup-reencrypt, which works offline, has begun a reencryption and not ended it.
+    pub(crate) fn is_reencrypted_offline(&self) -> bool {
+        let known = |name: &String| name.starts_with(OFFLINE);
         self.metadata.config.requirements.iter().any(known)
     }
 

@@ -7,8 +7,9 @@ use super::read::Header;
 use super::recovery_key;
 use crate::damage::printable;
 use crate::kdf::Total;
+use crate::key_text;
 use crate::keyslot::KeyMaterial;
-use crate::mapping::{data_of_size, data_to_end, key_for};
+use crate::mapping::{described, described_to_end, key_for, within};
 use crate::{
     Access, Damage, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, Untried, VolumeError,
 };
@@ -68,13 +69,13 @@ impl Header {
         let lengths = self.key_lengths(digest);
         let passphrase = match secret {
             Secret::Passphrase(bytes) | Secret::KeyFile(bytes) => bytes.as_bytes(),
-            Secret::VolumeKey(key) if verifier.verifies(key, &lengths, limits)? => {
-                return Ok(Unlocked {
-                    key: Key::from_slice(key.as_bytes()),
-                    slot: None,
-                });
+            Secret::VolumeKey(key) => {
+                let key = key_text::key_in(key, |length| lengths.contains(&length));
+                return match verifier.verifies(&key, &lengths, limits)? {
+                    true => Ok(Unlocked { key, slot: None }),
+                    false => Err(VolumeError::WrongVolumeKey),
+                };
             }
-            Secret::VolumeKey(_) => return Err(VolumeError::WrongVolumeKey),
         };
         let (candidates, untried) = self.candidates(digest, slot, limits)?;
         let rewritten = match secret {
@@ -119,6 +120,19 @@ impl Header {
         }
         let none = VolumeError::none_fits(Format::Luks2, secret, !tries.is_empty(), untried);
         Err(unread.unwrap_or(none))
+    }
+
+    /// Refuses a key from a caller that is not the key of the data: nothing would open by it.
+    pub(super) fn check_volume_key(&self, key: &Key) -> Result<(), VolumeError> {
+        let digest = &self.metadata.digests[&self.digest_of_data()?];
+        let lengths = self.key_lengths(digest);
+        match digest
+            .verifier()?
+            .verifies(key, &lengths, &Limits::default())?
+        {
+            true => Ok(()),
+            false => Err(VolumeError::WrongVolumeKey),
+        }
     }
 
     /// The lengths that the key of `digest` may have, as its keyslots say them.
@@ -182,6 +196,17 @@ impl Header {
     /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`],
     /// [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
     pub fn mapping(&self, key: Key, data: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let mapping = self.described(key, data)?;
+        within(data, mapping.data)?;
+        Ok(mapping)
+    }
+
+    /// The same, whether `data` has all of it or not.
+    pub(crate) fn described(
+        &self,
+        key: Key,
+        data: &dyn BlockDevice,
+    ) -> Result<Mapping, VolumeError> {
         let (_, segment) = self.data_segment()?;
         let SegmentKind::Crypt {
             encryption,
@@ -208,8 +233,8 @@ impl Header {
             spec,
             layout,
             data: match segment.size {
-                SegmentSize::Dynamic => data_to_end(data, segment.offset, layout)?,
-                SegmentSize::Fixed(size) => data_of_size(data, segment.offset, size, layout)?,
+                SegmentSize::Dynamic => described_to_end(data, segment.offset, layout),
+                SegmentSize::Fixed(size) => described(segment.offset, size, layout)?,
             },
             first: IvSector::new(*iv_tweak),
             backend: None,

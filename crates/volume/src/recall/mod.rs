@@ -43,7 +43,7 @@ const MOST_SHAPES: usize = 4096;
 const MOST_TEXT: usize = 64 << 10;
 
 /// The version of the candidates' order. It is part of what a kept search is recognised by.
-const ORDER: u32 = 1;
+const ORDER: u32 = 2;
 
 /// The facts about a secret that its owner still knows.
 #[derive(Debug)]
@@ -78,7 +78,11 @@ impl Known<'_> {
         let source = self.source(bytes)?;
         // All kinds of changes, or one.
         let most = if self.pattern.is_some() { 1 } else { 4 };
-        let recipes = Recipe::all(matches!(source, Source::Text(..)), self.layouts, most);
+        let mut recipes = Recipe::all(matches!(source, Source::Text(..)), self.layouts, most);
+        if self.pattern.is_none() {
+            let is_text = matches!(source, Source::Text(..));
+            recipes.extend(Recipe::of_files().filter(|recipe| is_text || recipe.is_undressed()));
+        }
         let pims = self.pims.map_or(1, |pims| pims.count());
         let mut candidates = Candidates {
             shapes: Vec::new(),
@@ -92,6 +96,13 @@ impl Known<'_> {
             let recipe = &candidates.recipes[number];
             let end = recipe.ending.bytes(end);
             let made = match &source {
+                _ if recipe.is_of_files() => {
+                    let dressed = recipe.dress.put_on(bytes, end, is_file);
+                    dressed
+                        .map(|whole| Shape::new(&whole, &[], number))
+                        .into_iter()
+                        .collect()
+                }
                 Source::Text(spots, encoding) => {
                     let spots = text::changed(spots, recipe)?;
                     text::shapes(&spots, recipe.form, *encoding, end, number)?

@@ -40,6 +40,24 @@ pub(super) enum Ending {
     Nothing,
     LineFeed,
     ReturnAndLineFeed,
+    Return,
+    Space,
+    Zero,
+}
+
+/// What an editor puts around a text, or leaves away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dress {
+    /// As it was given.
+    Given,
+    /// A byte order mark before it.
+    Marked,
+    /// UTF-16, little endian, with a byte order mark.
+    Utf16,
+    /// UTF-16, little endian, without one.
+    Utf16Bare,
+    /// UTF-8 without a mark, and without spaces and zeros at its end.
+    Plain,
 }
 
 /// The changes to make to the secret that was given.
@@ -49,6 +67,7 @@ pub(super) struct Recipe {
     pub(super) slip: Slip,
     pub(super) form: Form,
     pub(super) ending: Ending,
+    pub(super) dress: Dress,
 }
 
 impl Recipe {
@@ -73,6 +92,7 @@ impl Recipe {
                             slip,
                             form,
                             ending,
+                            dress: Dress::Given,
                         });
                     }
                 }
@@ -82,6 +102,40 @@ impl Recipe {
         all.retain(|recipe| recipe.count() <= most && (text || only_text(recipe)));
         all.sort_by_key(Self::count);
         all
+    }
+
+    /// What an editor or another program makes of a passphrase in a file. None of it is combined
+    /// with other changes, because each candidate takes as long as an unlock.
+    pub(super) fn of_files() -> impl Iterator<Item = Self> {
+        let lines = [
+            Ending::Nothing,
+            Ending::Return,
+            Ending::LineFeed,
+            Ending::ReturnAndLineFeed,
+        ];
+        let ends = [Ending::Return, Ending::Space, Ending::Zero];
+        let ends = ends.map(|ending| (Dress::Given, ending)).into_iter();
+        let dressed = [Dress::Marked, Dress::Utf16, Dress::Utf16Bare].into_iter();
+        let dressed = dressed.flat_map(move |dress| lines.map(|ending| (dress, ending)));
+        let all = ends.chain(dressed).chain([(Dress::Plain, Ending::Nothing)]);
+        all.map(|(dress, ending)| Self {
+            layouts: None,
+            slip: Slip::None,
+            form: Form::Given,
+            ending,
+            dress,
+        })
+    }
+
+    /// Whether it is one of those.
+    pub(super) fn is_of_files(&self) -> bool {
+        self.dress != Dress::Given
+            || matches!(self.ending, Ending::Return | Ending::Space | Ending::Zero)
+    }
+
+    /// Whether it takes away what an editor has put around a text.
+    pub(super) fn is_undressed(&self) -> bool {
+        self.dress == Dress::Plain
     }
 
     /// How many things it changes.
@@ -110,9 +164,21 @@ impl Recipe {
             Ending::Nothing => Some(Change::NoLineEnd),
             Ending::LineFeed => Some(Change::LineFeed),
             Ending::ReturnAndLineFeed => Some(Change::ReturnAndLineFeed),
+            Ending::Return => Some(Change::Return),
+            Ending::Space => Some(Change::Space),
+            Ending::Zero => Some(Change::Zero),
         };
+        let dress = match self.dress {
+            Dress::Given => None,
+            Dress::Marked => Some(Change::Marked),
+            Dress::Utf16 => Some(Change::Utf16),
+            Dress::Utf16Bare => Some(Change::Utf16Bare),
+            Dress::Plain => Some(Change::Plain),
+        };
+        // What is put around a text has no line end of its own but that which is added.
+        let ending = ending.filter(|ending| dress.is_none() || *ending != Change::NoLineEnd);
         let typed = self.layouts.map(Change::Typed);
-        [typed, slip, form, ending].into_iter().flatten()
+        [typed, slip, form, dress, ending].into_iter().flatten()
     }
 }
 
@@ -128,6 +194,13 @@ enum Change {
     NoLineEnd,
     LineFeed,
     ReturnAndLineFeed,
+    Return,
+    Space,
+    Zero,
+    Marked,
+    Utf16,
+    Utf16Bare,
+    Plain,
     Pim(u32),
 }
 
@@ -146,6 +219,13 @@ impl fmt::Display for Change {
             Self::NoLineEnd => "without its line end",
             Self::LineFeed => "with a line feed at its end",
             Self::ReturnAndLineFeed => "with a carriage return and a line feed at its end",
+            Self::Return => "with a carriage return at its end",
+            Self::Space => "with a space at its end",
+            Self::Zero => "with a zero byte at its end",
+            Self::Marked => "with a byte order mark",
+            Self::Utf16 => "in UTF-16 with a byte order mark",
+            Self::Utf16Bare => "in UTF-16",
+            Self::Plain => "without a byte order mark, spaces and zeros around it",
         })
     }
 }

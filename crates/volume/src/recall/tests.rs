@@ -38,7 +38,7 @@ fn all(known: &Known) -> Vec<(Vec<u8>, String)> {
 fn a_passphrase_of_ascii() {
     let secret = passphrase("ab1");
     let all = all(&known(&secret));
-    let expected: [(&str, &str); 9] = [
+    let expected: [(&str, &str); 20] = [
         ("ab1", "as it is"),
         ("AB1", "with Caps Lock on"),
         ("Ab1", "with the other case of its first letter"),
@@ -60,8 +60,38 @@ fn a_passphrase_of_ascii() {
             "Ab1\r\n",
             "with the other case of its first letter, with a carriage return and a line feed at its end",
         ),
+        ("ab1\r", "with a carriage return at its end"),
+        ("ab1 ", "with a space at its end"),
+        ("ab1\0", "with a zero byte at its end"),
+        ("\u{feff}ab1", "with a byte order mark"),
+        (
+            "\u{feff}ab1\r",
+            "with a byte order mark, with a carriage return at its end",
+        ),
+        (
+            "\u{feff}ab1\n",
+            "with a byte order mark, with a line feed at its end",
+        ),
+        (
+            "\u{feff}ab1\r\n",
+            "with a byte order mark, with a carriage return and a line feed at its end",
+        ),
+        ("MARKa\0b\x001\0", "in UTF-16 with a byte order mark"),
+        (
+            "MARKa\0b\x001\0\r\0",
+            "in UTF-16 with a byte order mark, with a carriage return at its end",
+        ),
+        ("a\0b\x001\0", "in UTF-16"),
+        (
+            "a\0b\x001\0\r\0",
+            "in UTF-16, with a carriage return at its end",
+        ),
     ];
-    let expected = expected.map(|(bytes, changes)| (bytes.as_bytes().to_vec(), changes.to_owned()));
+    let bytes = |text: &str| match text.strip_prefix("MARK") {
+        Some(rest) => [b"\xFF\xFE", rest.as_bytes()].concat(),
+        None => text.as_bytes().to_vec(),
+    };
+    let expected = expected.map(|(text, changes)| (bytes(text), changes.to_owned()));
     assert_eq!(all, expected);
 }
 
@@ -104,7 +134,25 @@ fn line_ends_of_files() {
     let said = all(&known(&secret))[1].1.clone();
     assert_eq!(said, "without its line end");
     let ends = all(&known(&file(b"\r")));
-    assert_eq!(ends.len(), 4);
+    assert!(ends.iter().any(|(bytes, _)| bytes.is_empty()));
+    // What an editor has put around the passphrase goes away as well.
+    for given in [
+        &b"\xEF\xBB\xBFpass word "[..],
+        b"\xEF\xBB\xBFpass word\r\n",
+        b"\xFF\xFEp\0a\0s\0s\0 \0w\0o\0r\0d\0\r\0\n\0",
+        b"pass word\0",
+        b"pass word  ",
+    ] {
+        let has = |secret: &Secret| {
+            let all = all(&known(secret));
+            all.iter().any(|(bytes, _)| bytes == b"pass word")
+        };
+        assert!(has(&file(given)), "{given:?}");
+        assert!(
+            has(&Secret::Passphrase(Key::from_slice(given))),
+            "{given:?}"
+        );
+    }
     let of_key = Secret::VolumeKey(Key::from_slice(b"key"));
     let refused = known(&of_key).candidates().err();
     assert_eq!(refused, Some(RecallError::VolumeKey));
@@ -211,12 +259,12 @@ fn pims_rise() {
     assert_eq!(said, "with Caps Lock on, PIM 4");
     let said = candidates.candidate(1).changes.to_string();
     assert_eq!(said, "as it is, PIM 4");
-    // a, A, and each with two line ends.
-    assert_eq!(candidates.count(), 6 * 3);
+    // a, A, each with two line ends, and ten forms of a file with a.
+    assert_eq!(candidates.count(), 16 * 3);
     let cost = |pim: Option<u32>| f64::from(pim.unwrap());
-    assert_eq!(candidates.work_from(0, cost), 6.0 * 12.0);
-    assert_eq!(candidates.work_from(4, cost), 6.0 * 12.0 - 12.0 - 3.0);
-    assert_eq!(candidates.work_from(18, cost), 0.0);
+    assert_eq!(candidates.work_from(0, cost), 16.0 * 12.0);
+    assert_eq!(candidates.work_from(4, cost), 16.0 * 12.0 - 12.0 - 3.0);
+    assert_eq!(candidates.work_from(48, cost), 0.0);
 }
 
 #[test]
@@ -266,6 +314,7 @@ fn recipes_change_less_first() {
         slip: Slip::None,
         form: Form::Given,
         ending: Ending::Given,
+        dress: crate::recall::recipe::Dress::Given,
     };
     assert_eq!(all[0], first);
     assert_eq!(all[1].layouts, Some(TYPED));

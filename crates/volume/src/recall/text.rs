@@ -1,7 +1,7 @@
 //! A secret as characters, and from there to the bytes that a program made of it.
 
 use super::pattern::Spot;
-use super::recipe::{Ending, Form, Layouts, Recipe, Slip};
+use super::recipe::{Dress, Ending, Form, Layouts, Recipe, Slip};
 use super::shape::Shape;
 use super::{MOST_SHAPES, RecallError};
 use unicode_normalization::UnicodeNormalization;
@@ -58,8 +58,69 @@ impl Ending {
             Self::Nothing => b"",
             Self::LineFeed => b"\n",
             Self::ReturnAndLineFeed => b"\r\n",
+            Self::Return => b"\r",
+            Self::Space => b" ",
+            Self::Zero => b"\0",
         }
     }
+}
+
+impl Dress {
+    /// `bytes` so dressed, with `ending`; `None` if they are not text that can be, or it changes
+    /// nothing. `is_file` says that the whole file counts, and not its first line.
+    pub(super) fn put_on(
+        self,
+        bytes: &[u8],
+        ending: &[u8],
+        is_file: bool,
+    ) -> Option<Zeroizing<Vec<u8>>> {
+        const MARK: &[u8] = b"\xEF\xBB\xBF";
+        let plain = plain(bytes);
+        let text = || std::str::from_utf8(bytes).ok();
+        Some(Zeroizing::new(match self {
+            Self::Given => [bytes, ending].concat(),
+            Self::Plain => return plain.filter(|plain| plain[..] != *bytes),
+            // It is dressed already.
+            _ if plain.is_some_and(|plain| plain[..] != *bytes) => return None,
+            Self::Marked => [MARK, text()?.as_bytes(), ending].concat(),
+            Self::Utf16 | Self::Utf16Bare => {
+                let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
+                let mut all = units(text()?);
+                all.extend(ending.iter().map(|byte| u16::from(*byte)));
+                if self == Self::Utf16 {
+                    all.insert(0, 0xFEFF);
+                }
+                let mut dressed: Vec<u8> = all.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+                // The first line ends with the byte of the line feed.
+                if !is_file && ending.ends_with(b"\n") {
+                    dressed.truncate(dressed.len() - 2);
+                }
+                dressed
+            }
+        }))
+    }
+}
+
+/// The text in `bytes`, which may be UTF-16 with a mark, without what may be around it.
+fn plain(bytes: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
+    let text = match bytes {
+        [0xFF, 0xFE, rest @ ..] => {
+            let units = rest
+                .as_chunks()
+                .0
+                .iter()
+                .map(|unit| u16::from_le_bytes(*unit));
+            let mut text = Zeroizing::new(String::with_capacity(2 * rest.len()));
+            for character in char::decode_utf16(units) {
+                text.push(character.ok()?);
+            }
+            text
+        }
+        bytes => Zeroizing::new(std::str::from_utf8(bytes).ok()?.to_owned()),
+    };
+    let text = text.trim_start_matches('\u{feff}');
+    let text = text.trim_end_matches(['\0', ' ', '\t', '\r', '\n']);
+    Some(Zeroizing::new(text.as_bytes().to_vec()))
 }
 
 /// The same places as other keys or slips make them.

@@ -12,7 +12,7 @@ use super::layers::{ENCRYPTED_BYTES, Sector};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, OLD_HIDDEN_BEFORE_END, Place, SYSTEM_AT, UNIT};
 use crate::crc::crc32;
 use crate::fields::Fields;
-use crate::mapping::{data_of_size, data_to_end};
+use crate::mapping::{described, described_to_end};
 use crate::{Damage, VolumeError};
 use block::{BlockDevice, ByteRange};
 use cipher::{Key, SectorLayout};
@@ -225,7 +225,7 @@ impl Header {
         }
     }
 
-    /// Where the data lie on `device`.
+    /// Where the data lie on `device`, whether it has all of them or not.
     pub(super) fn data(
         &self,
         place: Place,
@@ -243,14 +243,14 @@ impl Header {
                 let rule = format!("there is room for {room}");
                 return damaged(Damage::number("hidden volume size", self.hidden_size, rule));
             };
-            return data_of_size(device, start, self.hidden_size, layout);
+            return described(start, self.hidden_size, layout);
         }
         let length = match place {
             Place::Hidden | Place::HiddenBackup => self.hidden_size,
             Place::Normal | Place::NormalBackup | Place::System => self.volume_size,
         };
         if self.version < 3 || length == 0 {
-            return data_to_end(device, self.start(), layout);
+            return Ok(described_to_end(device, self.start(), layout));
         }
         if self.encrypted_bytes < length && self.flags & ENCRYPTED_LATER != 0 {
             return Err(VolumeError::Unsupported {
@@ -262,6 +262,6 @@ impl Header {
                 .into(),
             });
         }
-        data_of_size(device, self.start(), length, layout)
+        described(self.start(), length, layout)
     }
 }

@@ -8,6 +8,7 @@ use super::{
     Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
     SALT_BYTES, UNIT,
 };
+use crate::mapping::within;
 use crate::{Damage, Kdf, Limits, Mapping, Secret, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorLayout};
@@ -33,6 +34,9 @@ pub struct Opening {
     pub algorithms: Option<Vec<Algorithm>>,
     /// Key files beside the passphrase.
     pub keyfiles: Keyfiles,
+    /// Of an encrypted system: where on the disk with the header the partition with the data
+    /// begins. `None` if the data are on the whole disk.
+    pub partition: Option<u64>,
 }
 
 impl Opening {
@@ -45,6 +49,7 @@ impl Opening {
             prf: None,
             algorithms: None,
             keyfiles: Keyfiles::none(),
+            partition: None,
         }
     }
 
@@ -291,6 +296,13 @@ impl Unlocked {
     /// [`VolumeError::DataArea`], [`VolumeError::DataAlignment`],
     /// [`VolumeError::Header`] and [`VolumeError::Unsupported`].
     pub fn mapping(&self, device: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
+        let mapping = self.described(device)?;
+        within(device, mapping.data)?;
+        Ok(mapping)
+    }
+
+    /// The same, whether `device` has all of it or not.
+    pub(crate) fn described(&self, device: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
         let data = self.header.data(self.place, device)?;
         let first = match (self.spec.mode(), self.place.is_hidden()) {
             (Mode::Xts, _) => data.offset / UNIT,
@@ -300,6 +312,26 @@ impl Unlocked {
             (_, false) => data.offset / UNIT,
         };
         Ok(self.mapped(data, first))
+    }
+
+    /// The part of an encrypted system on `data`, a partition that begins at byte `start` of the
+    /// disk.
+    ///
+    /// # Errors
+    /// [`VolumeError::NotOfSystem`] if the partition begins outside of the system, and those of
+    /// [`mapping`](Self::mapping).
+    pub(crate) fn in_partition(
+        &self,
+        start: u64,
+        data: &dyn BlockDevice,
+    ) -> Result<Mapping, VolumeError> {
+        let mapping = self.described(data)?;
+        let (from, to) = (mapping.data.offset, mapping.data.end().unwrap_or(u64::MAX));
+        if !(from..to).contains(&start) {
+            return Err(VolumeError::NotOfSystem { from, to });
+        }
+        let length = data.geometry().size.min(to - start);
+        Ok(self.mapped(ByteRange::new(0, length), start / UNIT))
     }
 
     /// The range that a hidden volume takes within the data of the outer one on `device`. It is the

@@ -8,8 +8,8 @@ use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    CryptDevice, Format, Hash, Limits, Opening, Secret, Terms, VolumeError, bestcrypt, bitlk,
-    fvault2, loopaes, luks1, luks2, parts::Parts,
+    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, Terms, VolumeError, bestcrypt,
+    bitlk, fvault2, loopaes, luks1, luks2, parts::Parts,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -342,14 +342,21 @@ fn bitlk(bytes: &[u8]) {
         tell(header.unlock(&secret, &LIMITS));
     }
     let key = Key::from_slice(&vec![7; header.method.key_bytes()]);
+    let mapping = header.mapping(&key, &device);
+    let volume = mapping.and_then(|mapping| bitlk::BitlkDevice::new(&device, mapping));
+    if let Ok(volume) = &volume {
+        let mut start = vec![0; 16 << 10];
+        tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
+    }
+    tell(volume);
+    let (nothing, watch) = (Secret::VolumeKey(key), |_| ControlFlow::Continue(()));
     for access in [Access::Read, Access::Write] {
-        let mapping = header.mapping(Some(&key), &device, access);
-        let volume = mapping.and_then(|mapping| bitlk::BitlkDevice::new(&device, mapping));
-        if let Ok(volume) = &volume {
-            let mut start = vec![0; 16 << 10];
-            tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
-        }
-        tell(volume);
+        let terms = Terms {
+            access,
+            ..Terms::reading(&LIMITS, &watch)
+        };
+        let opened = Opening::Bitlk.unlock(&device, &device, &nothing, &terms);
+        tell(opened);
     }
 }
 
@@ -408,7 +415,7 @@ pub fn fvault2_metadata(input: &[u8]) {
     for secret in secrets() {
         tell(header.unlock(&secret, &LIMITS));
     }
-    tell(header.rows(&Key::from_slice(&[7; 32]), &device));
+    tell(header.rows(&Key::from_slice(&[7; 32])));
 }
 
 fn crc32(bytes: &[u8]) -> u32 {

@@ -8,7 +8,9 @@ use block::model::Model;
 use block::{BlockDevice, ByteRange, RamDevice};
 use cipher::{Key, SectorSize};
 use cryptmark_volume::bitlk::{Header, ProtectorKind};
-use cryptmark_volume::{Access, Format, Limits, Opened, Opening, Secret, Verdict, VolumeError};
+use cryptmark_volume::{
+    Access, Format, Limits, Opened, Opening, Secret, Terms, Verdict, VolumeError, Warning,
+};
 use maker::{CHUNK, COPIES, MOVED, Made, PASSPHRASE, RECOVERY, Recipe, protection};
 use std::ops::ControlFlow;
 
@@ -57,7 +59,15 @@ fn unlock(
 ) -> Result<Opened, VolumeError> {
     let limits = Limits::default();
     let watch = |_| ControlFlow::Continue(());
-    Opening::Bitlk.unlock(device, device, secret, access, &limits, &watch)
+    Opening::Bitlk.unlock(
+        device,
+        device,
+        secret,
+        &Terms {
+            access,
+            ..Terms::reading(&limits, &watch)
+        },
+    )
 }
 
 #[track_caller]
@@ -66,6 +76,149 @@ fn assert_opens(made: &Made, secret: &Secret) {
     let opened = unlock(&device, secret, Access::Read).unwrap();
     let view = opened.device::<&dyn BlockDevice>(&device, &device).unwrap();
     assert!(content(&*view) == made.plaintext, "another plaintext");
+}
+
+/// What the volume is said to leave unprotected, and the verdict on writing it.
+fn judged(image: &[u8]) -> (Vec<&'static str>, Option<Verdict>) {
+    let device = device(image);
+    let opened = unlock(&device, &nothing(), Access::Read).unwrap();
+    let kinds = opened.warnings.iter().map(Warning::kind).collect();
+    let written = unlock(&device, &nothing(), Access::Write);
+    (kinds, written.err().map(|error| error.verdict()))
+}
+
+/// Nobody needs a secret to change the state of Vista's volumes, bitmaps, or all of the metadata.
+#[test]
+fn what_is_not_encrypted_is_told_and_not_written() {
+    let all = vec![true; SIZE / CHUNK];
+    let some = |not: usize| (0..all.len()).map(|chunk| chunk != not).collect();
+    let chunks = |chunks: Vec<bool>| Recipe {
+        chunks: Some(chunks),
+        up_to: SIZE as u64,
+        ..Recipe::default()
+    };
+    let vista = |up_to| Recipe {
+        version: 1,
+        method: 0x8002,
+        up_to,
+        ..Recipe::default()
+    };
+    let (half, whole) = (SIZE as u64 / 2, SIZE as u64);
+    let cases = [
+        ("encrypted", Recipe::default(), None),
+        (
+            "up to its end",
+            Recipe {
+                up_to: whole,
+                ..Recipe::default()
+            },
+            None,
+        ),
+        (
+            "up to half",
+            Recipe {
+                up_to: half,
+                ..Recipe::default()
+            },
+            Some("unprotected"),
+        ),
+        ("all chunks", chunks(all.clone()), None),
+        ("but the first chunk", chunks(some(0)), Some("unprotected")),
+        ("but one chunk", chunks(some(20)), Some("unprotected")),
+        (
+            "but the last chunk",
+            chunks(some(all.len() - 1)),
+            Some("unprotected"),
+        ),
+        (
+            "fewer chunks",
+            chunks(all[1..].to_vec()),
+            Some("unprotected"),
+        ),
+        ("no chunks", chunks(Vec::new()), Some("unprotected")),
+        ("Vista", vista(0), None),
+        ("Vista, up to its end", vista(whole), None),
+        ("Vista, up to half", vista(half), Some("unprotected")),
+        ("Vista, up to a sector", vista(512), Some("unprotected")),
+        (
+            "decrypted",
+            Recipe {
+                state: [1, 1],
+                ..Recipe::default()
+            },
+            Some("plaintext"),
+        ),
+    ];
+    for (name, recipe, warning) in cases {
+        let (mut kinds, verdict) = judged(&clear(recipe).make(plaintext()).image);
+        kinds.retain(|kind| *kind != "clear-key");
+        assert_eq!(kinds, warning.into_iter().collect::<Vec<_>>(), "{name}");
+        assert_eq!(verdict, warning.map(|_| Verdict::Protected), "{name}");
+    }
+    // The bitmaps say nothing: all counts as encrypted, and C, Python and the program agree.
+    let mut image = clear(chunks(all)).make(plaintext()).image;
+    for at in maker::ON_WRITE {
+        image[at] ^= 1;
+    }
+    let (kinds, verdict) = judged(&image);
+    assert_eq!(kinds, ["clear-key", "unknown-parts"]);
+    assert_eq!(verdict, Some(Verdict::Protected));
+}
+
+/// A secret that is given is a claim, which a volume that needs none must not confirm unseen.
+#[test]
+fn a_secret_that_is_given_must_fit() {
+    let protectors = vec![protection::CLEAR, protection::PASSPHRASE];
+    for state in [[4, 4], [1, 1]] {
+        let recipe = Recipe {
+            state,
+            protectors: protectors.clone(),
+            ..Recipe::default()
+        };
+        let device = device(&recipe.make(plaintext()).image);
+        let outcome = |secret: &Secret| unlock(&device, secret, Access::Read).map(drop);
+        outcome(&nothing()).unwrap();
+        outcome(&passphrase(PASSPHRASE)).unwrap();
+        for wrong in [
+            passphrase("wrong"),
+            passphrase(RECOVERY),
+            Secret::KeyFile(Key::new(maker::startup_key_file())),
+            Secret::VolumeKey(Key::from_slice(&[7; 32])),
+        ] {
+            let error = outcome(&wrong).unwrap_err();
+            assert_eq!(error.verdict(), Verdict::WrongSecret, "{state:?}: {error}");
+        }
+    }
+}
+
+/// Windows saves it as UTF-16 in the user's language. The identifier has digits as well.
+#[test]
+fn recovery_passwords_in_the_file_that_windows_saves() {
+    let recipe = Recipe {
+        protectors: vec![protection::RECOVERY],
+        ..Recipe::default()
+    };
+    let made = recipe.make(plaintext());
+    let identifier = "11111111-2222-3333-4444-555555555555";
+    for words in [
+        "Recovery Key",
+        "Wiederherstellungsschl\u{fc}ssel",
+        "\u{56de}\u{5fa9}",
+    ] {
+        let text = format!("{words}\r\n\r\n\t{identifier}\r\n{words}:\r\n\r\n\t{RECOVERY}\r\n");
+        let wide = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
+            let units = text.encode_utf16().flat_map(bytes);
+            [mark, &units.collect::<Vec<_>>()].concat()
+        };
+        for file in [
+            wide(b"\xFF\xFE", u16::to_le_bytes),
+            wide(b"\xFE\xFF", u16::to_be_bytes),
+            text.as_bytes().to_vec(),
+            [b"\xEF\xBB\xBF", text.as_bytes()].concat(),
+        ] {
+            assert_opens(&made, &Secret::KeyFile(Key::new(file)));
+        }
+    }
 }
 
 /// A volume with a clear key, which needs no slow key derivation.
@@ -372,14 +525,7 @@ fn conversions_that_have_not_ended() {
         });
         let made = recipe.make(plaintext());
         assert_opens(&made, &nothing());
-        // Written, each part stays as it is.
         let device = device(&made.image);
-        let opened = unlock(&device, &nothing(), Access::Write).unwrap();
-        let view = opened.device::<&dyn BlockDevice>(&device, &device).unwrap();
-        view.write_at(middle - 512, &[7; 1024]).unwrap();
-        let raw = content(&device);
-        let written = &raw[middle as usize - 512..][..1024];
-        assert!(written[..512] != [7; 512] && written[512..] == [7; 512]);
         let header = Header::read(&device).unwrap();
         assert_eq!(header.conversion.encrypted_bytes(SIZE as u64), Some(middle));
     }

@@ -8,7 +8,7 @@ use block::{BlockDevice, RamDevice};
 use cipher::Key;
 use cryptmark_volume::fvault2::Header;
 use cryptmark_volume::{
-    Access, Format, Limits, Opened, Opening, Secret, Terms, Verdict, VolumeError,
+    Access, Format, Limits, Opened, Opening, Secret, Terms, Verdict, VolumeError, Warning,
 };
 use maker::{
     BLOCK, EXTENTS, FAMILY, FAMILY_BYTES, LABEL, METADATA, PASSPHRASES, PLAIN, SIZE, UNIT, context,
@@ -277,9 +277,33 @@ fn headers_that_lie_are_refused() {
     image[METADATA + 3 * BLOCK + 5000] ^= 1;
     let error = Header::read(&device(&image)).unwrap_err().to_string();
     assert!(error.contains("size of the logical volume"), "{error}");
-    for length in [512, LABEL, METADATA, METADATA + BLOCK, SIZE / 2] {
+    for length in [512, LABEL, METADATA, METADATA + BLOCK, 600 * UNIT] {
         let image = volume(metadata());
         let device = device(&image[..length]);
         assert!(unlock(&device, &passphrase(PASSPHRASES[0]), Access::Read).is_err());
+    }
+}
+
+#[test]
+fn a_volume_that_is_cut_off_is_read_up_to_the_first_gap() {
+    let image = volume(metadata());
+    let needed = (1100 + 190) * UNIT as u64 + 512;
+    for (units, there) in [(601, 1), (1000, 400), (1100, 400), (1101, 401), (1290, 590)] {
+        let got = (units * UNIT) as u64;
+        let device = device(&image[..units * UNIT]);
+        for secret in [passphrase(PASSPHRASES[0]), Secret::VolumeKey(volume_key())] {
+            let opened = unlock(&device, &secret, Access::Read).unwrap();
+            assert_eq!(
+                opened.warnings,
+                [Warning::CutOff { needed, got }],
+                "{units}"
+            );
+            assert!(
+                content(&device, opened) == plaintext()[..there * UNIT],
+                "{units}"
+            );
+            let error = unlock(&device, &secret, Access::Write).unwrap_err();
+            assert!(matches!(error, VolumeError::Cut { .. }), "{error}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use cipher::{Key, SectorSize};
 use cryptmark_volume::luks2::{Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
-    Access, Format, Hash, Kdf, Limits, Opening, Secret, Verdict, VolumeError, luks1, luks2,
+    Access, Format, Hash, Kdf, Limits, Opening, Secret, Terms, Verdict, VolumeError, luks1, luks2,
 };
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -94,9 +94,10 @@ impl Case {
             &device,
             &device,
             &secret,
-            access,
-            &Limits::default(),
-            &unwatched,
+            &Terms {
+                access,
+                ..Terms::reading(&Limits::default(), &unwatched)
+            },
         )?;
         let plain = opened.device(&device, &device)?;
         let mut start = [0; 4096];
@@ -187,7 +188,15 @@ fn bytes_of(device: &RamDevice) -> Vec<u8> {
 fn fill(device: &RamDevice, opening: &Opening) {
     let secret = Secret::Passphrase(Key::from_slice(PASSPHRASE));
     let limits = Limits::default();
-    let opened = opening.unlock(device, device, &secret, Access::Write, &limits, &unwatched);
+    let opened = opening.unlock(
+        device,
+        device,
+        &secret,
+        &Terms {
+            access: Access::Write,
+            ..Terms::reading(&limits, &unwatched)
+        },
+    );
     let plain = opened.unwrap().device(device, device).unwrap();
     plain.write_at(0, &PLAINTEXT).unwrap();
 }

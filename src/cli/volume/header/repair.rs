@@ -113,7 +113,11 @@ impl Repair<'_> {
 
     /// Neither is anything left of LUKS2.
     fn rebuild_luks1(&self, error: VolumeError) -> Result<(), Failure> {
-        let Ok(mut header) = luks1::Header::rebuild(self.device) else {
+        let rebuilt = luks1::Header::rebuild(self.device);
+        if let Err(error @ VolumeError::Unfinished(_)) = rebuilt {
+            return Err(error.into());
+        }
+        let Ok(mut header) = rebuilt else {
             let remedy = match &error {
                 VolumeError::Block(_) => return Err(error.into()),
                 _ => {

@@ -1,6 +1,7 @@
 //! Reencryption of TrueCrypt and VeraCrypt volumes. Their headers have no room for a journal, so a
 //! file keeps the journal and both keys until the end.
 
+use super::keyslot_options;
 use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{VolumeArguments, side_header};
@@ -14,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 use volume::judge::Use;
-use volume::luks2::{Header, Keys, KeyslotOptions};
+use volume::luks2::{Header, Keys};
 use volume::tcrypt::{Family, Place, Sealing};
 use volume::{Format, Limits, Secret};
 
@@ -64,7 +65,7 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     };
     let passphrase = passphrase_of(&secret)?;
     let next = unlocked.rekeyed(&data, algorithms.as_deref(), &sealing, passphrase, &limits)?;
-    let keyslot = KeyslotOptions::new(options.kdf.kdf(Format::Luks2, None)?);
+    let keyslot = keyslot_options(options.kdf.kdf(Format::Luks2, None)?);
     let (draft, device) = draft(&path, image, |file| file.set_len(HEADER_FILE))?;
     let old = unlocked.mapping(&data)?;
     let mut header = Header::begin_for_another(

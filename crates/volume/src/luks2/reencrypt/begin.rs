@@ -82,6 +82,7 @@ impl Header {
     /// header then states that the reencryption has begun. No data is touched.
     ///
     /// # Errors
+    /// [`VolumeError::WrongVolumeKey`] if `keys` has another old key than the data;
     /// [`VolumeError::Unsupported`] if a reencryption has begun already, or the data has integrity
     /// tags; [`VolumeError::NoFreeKeyslot`] if the header has no room;
     /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, which would be lost,
@@ -99,6 +100,7 @@ impl Header {
         others_too: bool,
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        self.check_volume_key(&keys.old)?;
         let accepted: &[State] = if others_too { &State::ALL } else { &[] };
         self.check_together((device, data), keys, accepted)?;
         let layout = SectorLayout {
@@ -205,6 +207,7 @@ impl Header {
         accepted: &[State],
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
+        self.check_volume_key(&keys.old)?;
         self.check_together((device, data), keys, accepted)?;
         // Where the data moves, the header on their device is about to go.
         let sample = match to_start || !is_same(device, data) {

@@ -8,8 +8,8 @@ mod volumes;
 
 use super::layers::ENCRYPTED_BYTES;
 use super::*;
-use crate::{CryptDevice, Hash, Limits, Secret, VolumeError};
-use block::{BlockDevice, RamDevice};
+use crate::{CryptDevice, Hash, Limits, Secret, Terms, VolumeError};
+use block::{BlockDevice, ByteRange, RamDevice};
 use cipher::{CipherSpec, Key};
 use std::ops::ControlFlow;
 
@@ -87,6 +87,51 @@ fn open<'a>(
     let unlocked = opening.unlock(device, &passphrase(), &Limits::default(), &silent)?;
     let mapping = unlocked.mapping(device)?;
     Ok((unlocked, CryptDevice::new(device, mapping)?))
+}
+
+/// The header of an encrypted system is on its disk. Each partition is opened by it.
+#[test]
+fn partitions_of_an_encrypted_system_open_by_the_header_of_their_disk() {
+    let disk = device_with(Place::System, SYSTEM_AT, |_| {});
+    let good = good_header(Place::System);
+    let (from, to) = (good.data_offset, good.data_offset + good.volume_size);
+    let opening = opening(Family::TrueCrypt, Place::System, SHA512);
+    let (_, whole) = open(&opening, &disk).unwrap();
+    let open_partition = |start: u64, length: u64| {
+        let partition = block::layer::Slice::new(&disk, ByteRange::new(start, length)).unwrap();
+        let opening = crate::Opening::Tcrypt(Box::new(Opening {
+            partition: Some(start),
+            ..opening.clone()
+        }));
+        let (access, limits) = (crate::Access::Write, Limits::default());
+        let terms = Terms {
+            access,
+            ..Terms::reading(&limits, &silent)
+        };
+        let opened = opening.unlock(&disk, &partition, &passphrase(), &terms)?;
+        let view = opened.device::<&dyn BlockDevice>(&disk, &partition)?;
+        let mut plain = vec![0; view.geometry().size as usize];
+        view.read_at(0, &mut plain)?;
+        Ok::<_, VolumeError>(plain)
+    };
+    for (start, length, there) in [
+        (from, to - from, to - from),
+        (from + 8192, 4096, 4096),
+        // The rest of a partition that ends behind the system is not encrypted.
+        (to - 4096, 8192, 4096),
+    ] {
+        let mut expected = vec![0; there as usize];
+        whole.read_at(start - from, &mut expected).unwrap();
+        assert!(
+            open_partition(start, length).unwrap() == expected,
+            "{start}"
+        );
+    }
+    for start in [from - 4096, to] {
+        let refused = open_partition(start, 4096).map(drop);
+        let refused = matches!(refused, Err(VolumeError::NotOfSystem { .. }));
+        assert!(refused, "{start}");
+    }
 }
 
 #[test]
