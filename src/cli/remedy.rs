@@ -19,7 +19,6 @@ use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
 use serve::nbd::ClientError;
 use volume::bitlk::ProtectorKind;
-use volume::judge::{Finding, Ruling, State};
 use volume::recall::RecallError;
 use volume::{Finisher, Format, Given, Instead, VolumeError};
 
@@ -151,7 +150,7 @@ impl CliRemedy for VolumeError {
                 "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
                  header repair` with --yes."
             }
-            Self::Judged(finding) => return judged_remedy(finding),
+            Self::Judged(finding) => return finding.remedy_by("confirm with --yes"),
             Self::Uuid { .. } => {
                 "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for \
                  a random one."
@@ -171,37 +170,6 @@ impl CliRemedy for VolumeError {
         }
         .to_owned()
     }
-}
-
-/// What to do about a loss that was found before it happened.
-fn judged_remedy(finding: &Finding) -> String {
-    let remedy = match (finding.state, finding.ruling()) {
-        (State::Data | State::Member, Ruling::Ask) => {
-            "All of that would be lost. If you don't need it, confirm with --yes."
-        }
-        (State::StaleHeader, Ruling::Refused) => {
-            "Nothing was changed. The device has become something else since. Open the old volume \
-             with --read-only, and copy its data elsewhere."
-        }
-        (State::Member, _) => {
-            "Nothing was changed. Assemble the array with the program that made it, and name the \
-             array's device. For a part of this disk, give --partition."
-        }
-        (State::Unencrypted, _) => {
-            "Nothing was changed. Check that it is the right device and the right --header. If \
-             you don't need these data, confirm with --yes."
-        }
-        (State::Unknown, _) => {
-            "Nothing was changed. Check the --header, the passphrase, the cipher and the hash. If \
-             all of them are right, confirm with --yes."
-        }
-        (State::StaleHeader, _) => {
-            "Nothing was changed. If you want the encrypted volume back instead of that, give \
-             --yes."
-        }
-        (State::OtherHeader, _) | (State::Data, _) => return finding.remedy(),
-    };
-    remedy.to_owned()
 }
 
 /// The remedy for a secret of this form, which opens nothing.

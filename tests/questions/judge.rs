@@ -117,6 +117,11 @@ fn every_cell_of_the_table_is_what_the_program_does() {
         };
         for use_ in Use::ALL {
             let ruling = use_.ruling(state);
+            // Whatever it is, it goes.
+            let words = match use_ {
+                Use::Overwrite => "All of that would be lost",
+                _ => words,
+            };
             for yes in [false, true] {
                 // Not every command has the option.
                 if yes && matches!(use_, Use::Read | Use::ChangeHeader) {

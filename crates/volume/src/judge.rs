@@ -5,9 +5,9 @@
 //! data              –       –             –             –           –         –         ask
 //! stale header      –      no            no            ask         no         –         ask
 //! member            –      no            no            no          no         no        ask
-//! other header      –      no             –             –          no         –          –
-//! unencrypted       –      ask            –             –          ask        –          –
-//! unknown           –      ask            –             –          ask        –          –
+//! other header      –      no             –             –          no         –         ask
+//! unencrypted       –      ask            –             –          ask        –         ask
+//! unknown           –      ask            –             –          ask        –         ask
 //! ```
 //!
 //! [`Use::ruling`] is that table. [`check_device`] looks at a device before it is written, and
@@ -84,12 +84,11 @@ impl Use {
         use Use::{Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData};
         match (state, self) {
             (_, Read) => Allowed,
-            (State::Data, Overwrite) => Ask,
+            (_, Overwrite) => Ask,
             (State::Data, _) => Allowed,
             (State::StaleHeader, Encrypt) => Allowed,
-            (State::StaleHeader, MendHeader | Overwrite) => Ask,
+            (State::StaleHeader, MendHeader) => Ask,
             (State::StaleHeader, _) => Refused,
-            (State::Member, Overwrite) => Ask,
             (State::Member, _) => Refused,
             (State::OtherHeader, WriteData | Reencrypt) => Refused,
             (State::OtherHeader, _) => Allowed,
@@ -174,19 +173,23 @@ impl Finding {
         self.use_.ruling(self.state)
     }
 
-    /// The remedy for programs that have no options. It names the loss to allow.
+    /// The remedy for a caller that can allow a loss by its name.
     pub fn remedy(&self) -> String {
-        self.advice().replace("NAME", self.state.name())
+        self.remedy_by(&format!("allow `{}`", self.state.name()))
+    }
+
+    /// The remedy for a user who allows the loss in this way, such as `confirm with --yes`.
+    pub fn remedy_by(&self, allow: &str) -> String {
+        self.advice().replace("ALLOW", allow)
     }
 
     const fn advice(&self) -> &'static str {
         match (self.state, self.ruling()) {
             (State::StaleHeader, Ruling::Ask) if matches!(self.use_, Use::MendHeader) => {
-                "Nothing was changed. If you want the encrypted volume back instead of that, allow \
-                 `NAME`."
+                "Nothing was changed. If you want the encrypted volume back instead of that, ALLOW."
             }
-            (State::Data | State::StaleHeader | State::Member, Ruling::Ask) => {
-                "All of that would be lost. If you don't need it, allow `NAME`."
+            _ if matches!(self.use_, Use::Overwrite) => {
+                "All of that would be lost. If you don't need it, ALLOW."
             }
             (State::StaleHeader, _) => {
                 "Nothing was changed. The device has become something else since. Open the old \
@@ -202,11 +205,11 @@ impl Finding {
             }
             (State::Unencrypted, _) => {
                 "Nothing was changed. Check that it is the right device and the right header. If \
-                 you don't need these data, allow `NAME`."
+                 you don't need these data, ALLOW."
             }
             (State::Unknown, _) => {
                 "Nothing was changed. Check the header, the passphrase, the cipher and the hash. \
-                 If all of them are right, allow `NAME`."
+                 If all of them are right, ALLOW."
             }
             (State::Data, _) => "",
         }

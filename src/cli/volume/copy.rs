@@ -131,7 +131,7 @@ fn to_file(
                     path.display(),
                     so_far(written.into_inner())
                 ),
-                "What it held there is lost. Run the export again from the start, or erase the \
+                "The old contents there are lost. Run the export again from the start, or erase the \
                  plaintext.",
             )
         });
@@ -262,7 +262,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
                     "the volume in {image} is overwritten, {}",
                     so_far(written.into_inner())
                 ),
-                format!("What it held there is lost, and the rest is as it was. {remedy}"),
+                format!("The old contents there are lost, and the rest is as it was. {remedy}"),
             ))
         }
         Ok(imported) => {
