@@ -196,9 +196,9 @@ fn nothing_fits() {
         ] {
             assert!(tried.contains(words), "{tried}");
         }
-        let before = counted.contains("\ntried       9 before, ");
+        let before = counted.contains("\ntried       20 before, ");
         assert_eq!(before, round == 1, "{counted}");
-        assert_eq!(sandbox.read_json("kept")["tried"], 9);
+        assert_eq!(sandbox.read_json("kept")["tried"], 20);
         assert!(!sandbox.read_text("kept").contains("ohn"));
     }
 }
