@@ -11,9 +11,13 @@ use testkit::{CHEAP, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 /// Sources that name files themselves, and why they may.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     ("src/cli/whole.rs", "tests of what is replaced meanwhile"),
     ("src/cli/whole/draft.rs", "what all others use"),
+    (
+        "src/cli/volume/pinned.rs",
+        "tests of what is moved meanwhile",
+    ),
     ("src/cli/volume/reencrypt.rs", "syncs both itself"),
     (
         "src/cli/volume/service/record.rs",

@@ -137,7 +137,9 @@ fn punched_holes_are_zeros_in_every_later_opening() {
     ] {
         let words: Vec<&str> = options.split_whitespace().collect();
         let mut mount = sandbox.subcommand("mount");
-        mount.args([image, "d", "--daemon", "--as", "file", "--trim", "pass"]);
+        mount.args([
+            image, "d", "--daemon", "--as", "file", "--trim", "pass", "--yes",
+        ]);
         mount.args(&words).succeeds();
         let file = read_and_write(&sandbox.path("d/volume"));
         file.write_all_at(&vec![7; 2 * MIB as usize], 0).unwrap();

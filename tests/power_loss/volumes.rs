@@ -154,7 +154,7 @@ impl Volume {
             )
             .expect("a volume opens");
         if self.policy == TrimPolicy::Pass {
-            opened = opened.allowing_discards();
+            opened = opened.allowing_discards().reading_holes();
         }
         let plain = opened.device(device.clone(), device).unwrap();
         Arc::new(Trim::new(plain, self.policy))

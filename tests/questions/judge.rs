@@ -3,6 +3,8 @@
 
 use super::losses::ext4;
 use super::{file, run, sandbox};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
 use std::fs;
 use testkit::{CHEAP, Sandbox};
 use volume::judge::{Ruling, State, Use};
@@ -59,6 +61,23 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
             sandbox.write("d.img", image);
             (false, "the other disks would differ from it")
         }
+        State::Unfinished => {
+            create("d.img --type luks1", sectors);
+            let mut image = sandbox.read("d.img");
+            image[4..6].copy_from_slice(&[0xde, 0xad]);
+            sandbox.write("d.img", image);
+            (
+                false,
+                "has begun to reencrypt this LUKS volume and has not finished",
+            )
+        }
+        State::Exposed => {
+            create("d.img --cipher cipher_null-ecb --key-size 0 --yes", sectors);
+            (
+                false,
+                "is exposed: the data of this volume are not encrypted",
+            )
+        }
         State::OtherHeader => {
             create("d.img", sectors);
             sandbox.volume("header backup d.img --output h");
@@ -87,6 +106,22 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
             fs::rename(sandbox.path("other.img"), sandbox.path("d.img")).unwrap();
             (true, "decrypt to noise")
         }
+    }
+}
+
+/// Has both copies of the header say that the data have no cipher.
+fn expose(image: &mut [u8]) {
+    const HEADER: usize = 16 << 10;
+    for copy in image[..2 * HEADER].chunks_mut(HEADER) {
+        let end = 4096 + copy[4096..].iter().position(|&byte| byte == 0).unwrap();
+        let mut json: Value = serde_json::from_slice(&copy[4096..end]).unwrap();
+        json["segments"]["0"]["encryption"] = "cipher_null-ecb".into();
+        let text = json.to_string();
+        copy[4096..].fill(0);
+        copy[4096..4096 + text.len()].copy_from_slice(text.as_bytes());
+        copy[448..512].fill(0);
+        let digest = Sha256::digest(&*copy);
+        copy[448..480].copy_from_slice(&digest);
     }
 }
 
@@ -123,6 +158,10 @@ fn every_cell_of_the_table_is_what_the_program_does() {
                 _ => words,
             };
             for yes in [false, true] {
+                // Such a header cannot be read at all.
+                if (state, use_) == (State::Unfinished, Use::Read) {
+                    continue;
+                }
                 // Not every command has the option.
                 if yes && matches!(use_, Use::Read | Use::ChangeHeader) {
                     continue;
@@ -164,6 +203,9 @@ fn the_engine_says_the_same_as_the_program() {
     for state in State::ALL {
         let (is_apart, _) = build(&sandbox, state);
         for (access, use_) in [(Access::Read, Use::Read), (Access::Write, Use::WriteData)] {
+            if (state, use_) == (State::Unfinished, Use::Read) {
+                continue;
+            }
             for accepted in [&[][..], &[state]] {
                 let options = OpenOptions {
                     header: is_apart.then(|| sandbox.path("h")),
@@ -182,6 +224,7 @@ fn the_engine_says_the_same_as_the_program() {
                         assert!(is_refused, "{state:?} {use_:?}: {finding}");
                         assert_eq!((finding.state, finding.use_), (state, use_));
                     }
+                    Err(VolumeError::Unfinished(_)) => assert!(is_refused, "{state:?}"),
                     opened => assert!(opened.is_ok() && !is_refused, "{state:?}: {opened:?}"),
                 }
             }

@@ -317,6 +317,7 @@ impl Model<'_> {
             .open(self.user.path("v"))
             .unwrap();
         file.write_all_at(&[0x5A; 512], at).unwrap();
+        drop(file);
         self.user.note(format!("[512 bytes at {at} are spoilt]"));
         if !self.opens(&self.opener()) {
             self.user.fail("one copy of the header is not enough");

@@ -161,6 +161,7 @@ impl Model<'_> {
         let mut noise = [0; 512];
         self.user.fill(&mut noise);
         file.write_all_at(&noise, at).unwrap();
+        drop(file);
         self.user.note(format!("[512 bytes at {at} are spoilt]"));
         self.repair();
     }

@@ -94,6 +94,7 @@ fn what_is_added_at_the_end_stays() {
             .open(sandbox.path("v"))
             .unwrap();
         file.write_all(b"added").unwrap();
+        drop(file);
         let output = child.wait_with_output().unwrap();
         let there = sandbox.read("v");
         assert!(there.ends_with(b"added"), "{output:?}");

@@ -217,6 +217,7 @@ fn what_they_could_not_finish_they_do_not_touch() {
         let file = file.unwrap();
         let length = file.metadata().unwrap().len();
         file.set_len(length + 512).unwrap();
+        drop(file);
         let begun = sandbox.begin_and_kill(Task::Reencrypt, By::Us, "journal", within);
         begun.then_some(sandbox)
     });

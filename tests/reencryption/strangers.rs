@@ -154,6 +154,7 @@ fn a_detached_header_encrypts_the_file_with_which_it_began() {
         let sandbox = Volume::new(Task::EncryptDetached);
         let file = File::options().write(true).open(sandbox.path("v")).unwrap();
         file.set_len(LENGTH as u64).unwrap();
+        drop(file);
         let encrypt = format!("reencrypt v --encrypt --header h {CHEAP}");
         if !sandbox.ours_killed_at(&encrypt, "fdatasync", at) {
             break;

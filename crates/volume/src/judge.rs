@@ -5,16 +5,18 @@
 //! data              –       –             –             –           –         –         ask
 //! stale header      –      no            no            ask         no         –         ask
 //! member            –      no            no            no          no         no        ask
+//! unfinished        –      no            no            no          no        no        ask
 //! other header      –      no             –             –          no         –         ask
 //! unencrypted       –      ask            –             –          ask        –         ask
 //! unknown           –      ask            –             –          ask        –         ask
+//! exposed           –      ask            –             –          –          –         ask
 //! ```
 //!
 //! [`Use::ruling`] is that table. [`check_device`] looks at a device before it is written, and
 //! [`check_together`] at data that are about to be written through a header or parameters from
 //! elsewhere.
 
-use crate::{Format, LuksHeader, VolumeError, luks1, luks2, rest};
+use crate::{Format, LuksHeader, VolumeError, luks1, luks2, rest, unfinished};
 use block::signature::{self, Bytes, Found};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use std::fmt;
@@ -47,12 +49,16 @@ pub enum State {
     StaleHeader,
     /// One disk of an array, whose other disks would differ from it.
     Member,
+    /// The work of another program, which has marked the volume as its own and has not finished.
+    Unfinished,
     /// Data with a header of their own, which contradicts the header that is used.
     OtherHeader,
     /// Data that are not encrypted, where a header or parameters say that they are.
     Unencrypted,
     /// Data that decrypt to noise.
     Unknown,
+    /// A volume whose header turns the protection off: no cipher, or a key that is not encrypted.
+    Exposed,
 }
 
 /// What is allowed.
@@ -90,23 +96,28 @@ impl Use {
             (State::StaleHeader, MendHeader) => Ask,
             (State::StaleHeader, _) => Refused,
             (State::Member, _) => Refused,
+            (State::Unfinished, _) => Refused,
             (State::OtherHeader, WriteData | Reencrypt) => Refused,
             (State::OtherHeader, _) => Allowed,
             (State::Unencrypted | State::Unknown, WriteData | Reencrypt) => Ask,
             (State::Unencrypted | State::Unknown, _) => Allowed,
+            (State::Exposed, WriteData) => Ask,
+            (State::Exposed, _) => Allowed,
         }
     }
 }
 
 impl State {
     /// All states.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::Data,
         Self::StaleHeader,
         Self::Member,
+        Self::Unfinished,
         Self::OtherHeader,
         Self::Unencrypted,
         Self::Unknown,
+        Self::Exposed,
     ];
 
     /// The state of that name.
@@ -120,9 +131,11 @@ impl State {
             Self::Data => "data",
             Self::StaleHeader => "stale-header",
             Self::Member => "member",
+            Self::Unfinished => "unfinished",
             Self::OtherHeader => "other-header",
             Self::Unencrypted => "unencrypted",
             Self::Unknown => "unknown",
+            Self::Exposed => "exposed",
         }
     }
 }
@@ -149,6 +162,7 @@ impl fmt::Display for Finding {
                 "holds {found} where its header was, and only an old copy of that header is left"
             ),
             State::Member => write!(f, "is {found}, and the other disks would differ from it"),
+            State::Unfinished | State::Exposed => f.write_str(found),
             State::OtherHeader => f.write_str(
                 "begins with a header of its own, by which its data are encrypted differently",
             ),
@@ -211,7 +225,11 @@ impl Finding {
                 "Nothing was changed. Check the header, the passphrase, the cipher and the hash. \
                  If all of them are right, ALLOW."
             }
-            (State::Data, _) => "",
+            (State::Exposed, _) => {
+                "Nothing was changed. Make a new volume for data that must be protected. To write \
+                 to this one all the same, ALLOW."
+            }
+            (State::Data | State::Unfinished, _) => "",
         }
     }
 }
@@ -249,6 +267,11 @@ pub fn check_device(
 ) -> Result<(), VolumeError> {
     if matches!(use_, Use::Read | Use::Overwrite) {
         return Ok(());
+    }
+    if let (Some(unfinished), Ruling::Refused) =
+        (unfinished(device)?, use_.ruling(State::Unfinished))
+    {
+        return Err(VolumeError::Unfinished(unfinished));
     }
     let names = match signature::names(device) {
         Err(error) if error.is_of_place() => Vec::new(),

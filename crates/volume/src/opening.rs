@@ -282,6 +282,12 @@ impl Opening {
         if matches!(self, Self::Luks1 { .. } | Self::Luks2 { .. }) {
             opened.said = Said::by(header);
         }
+        if !is_headless
+            && let Some(warning) = opened.warnings.iter().find(|warning| warning.is_exposed())
+        {
+            let found = format!("is exposed: {warning}");
+            judge::check(use_, State::Exposed, found, accepted)?;
+        }
         if opened.by_copy
             && let Some(found) = block::signature::names(data)?.first()
         {

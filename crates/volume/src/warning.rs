@@ -47,6 +47,11 @@ impl Warning {
         }
     }
 
+    /// Whether nothing protects the data.
+    pub(crate) const fn is_exposed(&self) -> bool {
+        matches!(self, Self::Plaintext | Self::ClearKey)
+    }
+
     /// As JSON: `kind`, `text`, and the numbers of the text.
     pub fn to_json(&self) -> Value {
         let mut said = json!({ "kind": self.kind(), "text": self.to_string() });
