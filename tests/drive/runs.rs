@@ -243,6 +243,7 @@ fn volumes_run_on_simulated_drives() {
                 backend: None,
                 sharing: None,
                 allow_discards: true,
+                holes: true,
             },
         )
         .unwrap();
