@@ -385,7 +385,7 @@ fn a_planted_header_is_not_used() {
     for name in ["v", "other"] {
         sandbox.ours(&format!("create {name} --size 20MiB {CHEAP}"));
     }
-    sandbox.ours("header backup other --output planted");
+    sandbox.volume("header backup other --output planted");
     let side = sandbox.path(SIDE);
     let refused = |said: &str| {
         for command in [
@@ -404,7 +404,7 @@ fn a_planted_header_is_not_used() {
     refused("is a header of the volume");
     symlink("planted", &side).unwrap();
     refused("and is none");
-    sandbox.ours("header backup v --output own");
+    sandbox.volume("header backup v --output own");
     if rustix::process::geteuid().is_root() {
         fs::copy(sandbox.path("own"), &side).unwrap();
         std::os::unix::fs::chown(&side, Some(65534), None).unwrap();
