@@ -53,7 +53,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "XDG_STATE_HOME",
-        "The user's state directory, instead of ~/.local/state. It keeps the headers of volumes as they were before a change.",
+        "The user's state directory, instead of ~/.local/state. It keeps the headers of LUKS volumes as they were before a change.",
     ),
 ];
 
@@ -64,7 +64,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "~/.local/state/cryptmark/headers",
-        "Headers of volumes as they were before a command changed them. Keep them secret.",
+        "Headers of LUKS volumes as they were before a command changed them. Keep them secret.",
     ),
 ];
 

@@ -243,7 +243,7 @@ fn volumes_run_on_simulated_drives() {
                 backend: None,
                 sharing: None,
                 allow_discards: true,
-                holes: false,
+                holes: true,
             },
         )
         .unwrap();

@@ -378,3 +378,37 @@ fn a_wrong_passphrase_takes_no_headers_away() {
     let exported = sandbox.ours(&format!("export v {VERACRYPT} --output -"));
     assert!(exported.stdout.starts_with(&sandbox.plain));
 }
+
+/// A file that has the name of a reencryption's file is used only if it belongs to the volume.
+#[test]
+fn a_planted_header_is_not_used() {
+    let sandbox = Volume::empty();
+    for name in ["v", "other"] {
+        sandbox.ours(&format!("create {name} --size 20MiB {CHEAP}"));
+    }
+    sandbox.volume("header backup other --output planted");
+    let side = sandbox.path(SIDE);
+    let refused = |said: &str| {
+        for command in [
+            "open v",
+            "export v --output out",
+            "passwd v --new-passphrase-file line",
+        ] {
+            let (code, all) = sandbox.ends(command);
+            assert_eq!(code, Some(4), "{command}: {all}");
+            assert!(all.contains(said) && all.contains(SIDE), "{command}: {all}");
+        }
+        fs::remove_file(&side).unwrap();
+        sandbox.ours("open v");
+    };
+    fs::copy(sandbox.path("planted"), &side).unwrap();
+    refused("is a header of the volume");
+    symlink("planted", &side).unwrap();
+    refused("and is none");
+    sandbox.volume("header backup v --output own");
+    if rustix::process::geteuid().is_root() {
+        fs::copy(sandbox.path("own"), &side).unwrap();
+        std::os::unix::fs::chown(&side, Some(65534), None).unwrap();
+        refused("belongs to the user with the number 65534");
+    }
+}

@@ -288,3 +288,33 @@ fn what_was_never_possible_is_said() {
         assert!(said.contains(words), "{said}");
     }
 }
+
+/// With a new file in a folder of key files, the same options would open nothing.
+#[test]
+fn no_file_is_made_in_a_folder_of_key_files() {
+    let sandbox = sandbox();
+    fs::create_dir(sandbox.path("keys")).unwrap();
+    sandbox.write("keys/k", "key file");
+    std::os::unix::fs::symlink("keys", sandbox.path("link")).unwrap();
+    let create = "create --type veracrypt --veracrypt-pim 1 --size 2MiB --quick --yes \
+                  --passphrase-file one --no-progress";
+    sandbox.volume(&format!("{create} v.img --keyfile keys"));
+    for line in [
+        &format!("{create} keys/a --keyfile keys"),
+        &format!("{create} keys/a --keyfile ./link/"),
+        &format!("{create} link/a --keyfile keys"),
+        &format!("{create} ./keys/../keys/a --keyfile one --keyfile keys"),
+        &format!("export {V} --passphrase-file one --keyfile keys -o keys/out"),
+        &format!("serve {V} --passphrase-file one --keyfile keys --fuse keys/out"),
+        &format!("reencrypt {V} --passphrase-file one --keyfile keys --yes --header keys/journal"),
+        "create keys/a --type veracrypt --tcrypt-hidden 1MiB --outer-keyfile keys --yes \
+         --passphrase-file one --new-passphrase-file two",
+    ] {
+        let said = sandbox.volume_command(line).fails(2);
+        assert!(said.contains("folder of key files"), "{line}: {said}");
+        assert_eq!(fs::read_dir(sandbox.path("keys")).unwrap().count(), 1);
+    }
+    // Names that begin with a dot do not count.
+    sandbox.volume(&format!("{create} keys/.a --keyfile keys"));
+    sandbox.volume(&format!("open {V} --passphrase-file one --keyfile keys"));
+}

@@ -3,6 +3,7 @@
 
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{Devices, side_header};
+use crate::cli::volume::beside;
 use crate::cli::volume::disk::Disk;
 use std::path::Path;
 use volume::judge::Use;
@@ -39,6 +40,7 @@ pub fn check_in_place(image: &Path) -> Result<(), Failure> {
     if !side.exists() {
         return Ok(());
     }
+    beside::check(image)?;
     match luks2::Header::read(&Disk::open(&side, Use::Read)?) {
         Ok(header) if !header.is_reencrypting() && !header.is_for_another() => Err(Failure::new(
             4,
