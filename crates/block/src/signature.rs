@@ -188,7 +188,7 @@ pub enum Bytes {
 }
 
 impl Bytes {
-    /// The kind of `sector`, which has 512 bytes.
+    /// The kind of `sector`, which has 512 bytes or less.
     pub fn of(sector: &[u8]) -> Self {
         content::kind(sector)
     }

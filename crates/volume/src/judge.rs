@@ -269,7 +269,7 @@ pub fn check_device(
         return Ok(());
     }
     if let (Some(unfinished), Ruling::Refused) =
-        (unfinished(device)?, use_.ruling(State::Unfinished))
+        (unfinished(device), use_.ruling(State::Unfinished))
     {
         return Err(VolumeError::Unfinished(unfinished));
     }
@@ -410,7 +410,7 @@ pub fn check_together(
             .step_by(SECTOR)
             .zip(stored.chunks_exact(SECTOR).zip(plain.chunks_exact(SECTOR)))
         {
-            match (Bytes::of(stored), Bytes::of(plain)) {
+            match (kind_as_stored(stored), Bytes::of(plain)) {
                 (Bytes::Blank, _) => {}
                 (_, Bytes::Blank | Bytes::Readable) => return Ok(()),
                 (Bytes::Readable, Bytes::Noise) => {
@@ -427,6 +427,22 @@ pub fn check_together(
             check(use_, State::Unknown, found, accepted)
         }
         None => Ok(()),
+    }
+}
+
+/// The kind of a sector as it is stored. One that was written in part, over a sector of zeros, has
+/// blocks of a cipher that are zeros still. It is no noise, and shows nothing.
+fn kind_as_stored(sector: &[u8]) -> Bytes {
+    let (blocks, _) = sector.as_chunks::<16>();
+    let written: Vec<u8> = blocks
+        .iter()
+        .filter(|block| **block != [0; 16])
+        .flatten()
+        .copied()
+        .collect();
+    match (written.len() == sector.len(), Bytes::of(&written)) {
+        (true, kind) | (false, kind @ Bytes::Readable) => kind,
+        (false, _) => Bytes::Blank,
     }
 }
 

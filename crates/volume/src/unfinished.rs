@@ -66,15 +66,13 @@ impl Unfinished {
     }
 }
 
-/// The unfinished work of another program on the volume that begins `device`.
-///
-/// # Errors
-/// Those of reading. A header that cannot be used tells nothing.
-pub fn unfinished(device: &dyn BlockDevice) -> Result<Option<Unfinished>, VolumeError> {
-    if let Some(uuid) = in_cryptsetups_hands(device)? {
-        return Ok(Some(Unfinished::CryptsetupReencrypt { uuid }));
+/// The unfinished work of another program on the volume that begins `device`. A header that cannot
+/// be read tells nothing.
+pub fn unfinished(device: &dyn BlockDevice) -> Option<Unfinished> {
+    if let Ok(Some(uuid)) = in_cryptsetups_hands(device) {
+        return Some(Unfinished::CryptsetupReencrypt { uuid });
     }
-    Ok(match Format::detect(device)? {
+    match Format::detect(device).ok().flatten() {
         Some(Format::Luks2) => luks2::Header::read(device).ok().and_then(|header| {
             let uuid = header.binary.uuid.to_string();
             let offline = header.is_reencrypted_offline();
@@ -92,7 +90,7 @@ pub fn unfinished(device: &dyn BlockDevice) -> Result<Option<Unfinished>, Volume
             Some(Unfinished::Fvault2 { state })
         }),
         _ => None,
-    })
+    }
 }
 
 /// The UUID of a LUKS1 volume whose magic cryptsetup-reencrypt has replaced while it works.

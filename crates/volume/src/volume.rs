@@ -384,7 +384,7 @@ pub(crate) fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
     if let Some(format) = Format::detect(header)? {
         return Ok(format);
     }
-    if let Some(unfinished) = unfinished(header)? {
+    if let Some(unfinished) = unfinished(header) {
         return Err(VolumeError::Unfinished(unfinished));
     }
     if LuksHeader::has_remains(header) {

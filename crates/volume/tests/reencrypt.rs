@@ -4,6 +4,7 @@
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Algorithm, Key, SectorSize};
+use cryptmark_volume::judge::State;
 use cryptmark_volume::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Target};
 use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
@@ -305,7 +306,13 @@ fn a_decryption_survives_any_cut() {
         .unwrap();
     let mut header = Header::read(&header_device).unwrap();
     header
-        .begin_decryption(&header_device, &original, &only_old(&key), true, &[])
+        .begin_decryption(
+            &header_device,
+            &original,
+            &only_old(&key),
+            true,
+            &State::ALL,
+        )
         .unwrap();
     let expected = plaintext();
     cut_at_every_write(
@@ -495,7 +502,7 @@ fn a_header_apart_knows_its_data() {
                 before.write_at(0, &[0; 64 << 10]).unwrap();
             }
             header
-                .begin_decryption(&header_device, &data, &keys, to_start, &[])
+                .begin_decryption(&header_device, &data, &keys, to_start, &State::ALL)
                 .unwrap();
         }
         // So little data moves in one go; its start has moved.

@@ -341,7 +341,7 @@ impl VolumeArguments {
             }
         };
         let path = self.header.as_ref().unwrap_or(&self.image);
-        if let (None, Some(unfinished)) = (detected, volume::unfinished(header)?) {
+        if let (None, Some(unfinished)) = (detected, volume::unfinished(header)) {
             return Err(VolumeError::Unfinished(unfinished).into());
         }
         if detected.is_none() && volume::LuksHeader::has_remains(header) {
