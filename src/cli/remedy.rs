@@ -151,6 +151,10 @@ impl CliRemedy for VolumeError {
                  header repair` with --yes."
             }
             Self::Judged(finding) => return finding.remedy_by("confirm with --yes"),
+            Self::Beside { .. } => {
+                "Find out who made that file. Move it away if it does not belong to the volume; \
+                 otherwise, name it with --header."
+            }
             Self::Uuid { .. } => {
                 "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for \
                  a random one."

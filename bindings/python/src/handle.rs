@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use volume::judge::State;
 use volume::tcrypt::Keyfiles;
-use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError};
+use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError, check_beside};
 
 /// Opens the volume in `source`. `cryptmark.open` documents the rest.
 #[pyfunction]
@@ -104,7 +104,8 @@ pub fn open(
         (Source::Path(path), None | Some(Source::Path(_))) => Volume::open(path, secret, &options),
         _ => {
             let data = source.device(write)?;
-            let beside = match (&header, source.object()) {
+            let object = source.object();
+            let beside = match (&header, &object) {
                 (None, Some(object)) => object.side_header().map(Source::Path),
                 _ => None,
             };
@@ -112,8 +113,13 @@ pub fn open(
                 return Err(VolumeError::RecoveryNeeded);
             }
             let header = header.as_ref().or(beside.as_ref());
-            let header = header.map(|header| header.device(write));
-            Volume::on(data, header.transpose()?, secret, &options)
+            let header = header.map(|header| header.device(write)).transpose()?;
+            if let (Some(Source::Path(side)), Some(header), Some(image)) =
+                (&beside, &header, object.as_deref().and_then(Object::path))
+            {
+                check_beside((side, &**header), (image, &*data))?;
+            }
+            Volume::on(data, header, secret, &options)
         }
     });
     watch.raised()?;

@@ -13,7 +13,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use std::cell::Cell;
 use std::fs::File;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use volume::side_header;
 
@@ -128,8 +128,13 @@ impl Object {
 
     /// The header that a reencryption has put beside the system's file, if there is one.
     pub fn side_header(&self) -> Option<PathBuf> {
-        let path = self.used.path.as_ref()?;
+        let path = self.path()?;
         Some(side_header(path, None)).filter(|path| path.exists())
+    }
+
+    /// The path of the system's file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        self.used.path.as_deref()
     }
 
     /// The exception that ended the work, if one has.

@@ -700,6 +700,15 @@ pub enum VolumeError {
         format: Format,
     },
 
+    /// The file of a reencryption beside the volume is not the volume's.
+    #[error("{} {why}", side.display())]
+    Beside {
+        /// The file.
+        side: PathBuf,
+        /// What shows it.
+        why: String,
+    },
+
     /// Something would be lost.
     #[error("the device or file {0}")]
     Judged(Box<Finding>),
@@ -785,6 +794,7 @@ impl VolumeError {
             Self::LastKeyslot { .. }
             | Self::OtherKeyslots { .. }
             | Self::Judged(_)
+            | Self::Beside { .. }
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::Converting { .. }

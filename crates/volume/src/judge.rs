@@ -448,3 +448,89 @@ fn kind_as_stored(sector: &[u8]) -> Bytes {
 
 /// The unit that is compared, bytes.
 const SECTOR: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::RamDevice;
+
+    const SIZE: usize = 1 << 20;
+
+    #[test]
+    fn the_table_has_no_gaps() {
+        for state in State::ALL {
+            assert_eq!(State::named(state.name()), Some(state));
+            assert_eq!(Use::Read.ruling(state), Ruling::Allowed);
+            assert_eq!(Use::Overwrite.ruling(state), Ruling::Ask);
+            for use_ in Use::ALL {
+                let judged = |accepted: &[State]| check(use_, state, "it", accepted).is_ok();
+                let ruling = use_.ruling(state);
+                assert_eq!(judged(&[]), ruling == Ruling::Allowed, "{state:?} {use_:?}");
+                assert_eq!(
+                    judged(&[state]),
+                    ruling != Ruling::Refused,
+                    "{state:?} {use_:?}"
+                );
+                let others: Vec<State> = State::ALL.into_iter().filter(|it| *it != state).collect();
+                assert_eq!(
+                    judged(&others),
+                    ruling == Ruling::Allowed,
+                    "{state:?} {use_:?}"
+                );
+            }
+        }
+        assert_eq!(State::named("anything"), None);
+    }
+
+    fn device(fill: impl Fn(usize) -> u8) -> RamDevice {
+        let bytes: Vec<u8> = (0..SIZE).map(fill).collect();
+        let device = RamDevice::new(SIZE as u64);
+        device.write_at(0, &bytes).unwrap();
+        device
+    }
+
+    /// Bytes like noise.
+    fn noise(at: usize) -> u8 {
+        let mut bits = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        bits ^= bits >> 31;
+        (bits.wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 56) as u8
+    }
+
+    #[test]
+    fn data_belong_to_what_makes_sense_of_them() {
+        let blank = || device(|_| 0);
+        let erased = || device(|_| 0xff);
+        let noisy = || device(noise);
+        let text = || device(|at| b"a letter to a friend "[at % 21]);
+        let named = || device(|at| *b"LUKS\xba\xbe".get(at).unwrap_or(&noise(at)));
+        // Only the first block of a cipher in each sector was ever written.
+        let begun = || device(|at| if at % 512 < 16 { noise(at) | 1 } else { 0 });
+        let late = || device(|at| if at < SIZE / 2 { 0 } else { noise(at) });
+        for (stored, plain, expected) in [
+            (blank(), noisy(), None),
+            (erased(), noisy(), None),
+            (begun(), noisy(), None),
+            (noisy(), blank(), None),
+            (noisy(), text(), None),
+            (noisy(), named(), None),
+            (named(), named(), None),
+            (late(), text(), None),
+            (noisy(), noisy(), Some(State::Unknown)),
+            (late(), noisy(), Some(State::Unknown)),
+            (text(), noisy(), Some(State::Unencrypted)),
+            (named(), noisy(), Some(State::Unencrypted)),
+        ] {
+            for use_ in Use::ALL {
+                let judged = |accepted: &[State]| check_together(use_, &stored, &plain, accepted);
+                let refused = match judged(&[]) {
+                    Ok(()) => None,
+                    Err(VolumeError::Judged(finding)) => Some(finding.state),
+                    Err(error) => panic!("{error}"),
+                };
+                let expected = expected.filter(|state| use_.ruling(*state) != Ruling::Allowed);
+                assert_eq!(refused, expected, "{use_:?}");
+                assert!(judged(&State::ALL).is_ok());
+            }
+        }
+    }
+}

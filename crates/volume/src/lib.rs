@@ -50,6 +50,7 @@
 
 mod af;
 mod allocation;
+mod beside;
 #[doc(hidden)]
 pub mod bestcrypt;
 #[doc(hidden)]
@@ -119,6 +120,8 @@ pub use warning::Warning;
 #[doc(hidden)]
 pub use allocation::Allocation;
 #[doc(hidden)]
+pub use beside::{check_beside, side_header};
+#[doc(hidden)]
 pub use draft::Draft;
 #[doc(hidden)]
 pub use fields::HeaderText;
@@ -134,8 +137,6 @@ pub use mapping::has_equal_halves;
 pub use opening::{Opened, Opening, Row, Storage, Terms};
 #[doc(hidden)]
 pub use parameters::EARLIER_PLAIN;
-#[doc(hidden)]
-pub use volume::side_header;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

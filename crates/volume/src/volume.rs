@@ -1,5 +1,6 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
+use crate::beside::{check_beside, side_header};
 use crate::judge::State;
 use crate::opening::Terms;
 use crate::{
@@ -17,18 +18,6 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Bytes that are read at a time, so that they are still in the CPU's cache when they are decrypted.
 const PIECE: usize = 256 << 10;
-
-/// The path of the header of the volume at `image` while it is encrypted or decrypted in place.
-/// `part` is the name of its partition, if it is one in a file.
-pub fn side_header(image: &Path, part: Option<&str>) -> PathBuf {
-    let part = part.map_or_else(String::new, |part| format!(".{part}"));
-    // All links to it lead to one volume.
-    let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
-    let mut name = image.into_os_string();
-    name.push(part.replace(['/', '\0'], "-"));
-    name.push(".cryptmark-header");
-    name.into()
-}
 
 /// How to open a [`Volume`].
 #[derive(Clone)]
@@ -120,6 +109,9 @@ impl Volume {
         let data = open(path)?;
         let header = options.header.as_deref().or(is_beside.then_some(&*side));
         let header = header.map(open).transpose()?;
+        if let (true, Some(header)) = (is_beside, &header) {
+            check_beside((&side, &**header), (path, &*data))?;
+        }
         Self::on(data, header, secret, options)
     }
 

@@ -248,6 +248,38 @@ fn a_volume_without_a_header_is_opened_by_its_parameters() {
 }
 
 #[test]
+fn a_planted_header_beside_a_volume_is_not_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("disk");
+    let side = side_header(path, None);
+    volume_at(path);
+    let planted = |refused: Result<Volume, VolumeError>| match refused {
+        Err(VolumeError::Beside { side: named, .. }) => assert_eq!(named, side),
+        other => panic!("{other:?}"),
+    };
+    let reading = OpenOptions::default();
+    // Of another volume.
+    volume_at(&side);
+    planted(open(path, &reading));
+    fs::copy(path, &side).unwrap();
+    assert!(open(path, &reading).is_ok());
+    #[cfg(unix)]
+    {
+        // A link, and a file of another user.
+        let elsewhere = folder.path().join("elsewhere");
+        fs::rename(&side, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &side).unwrap();
+        planted(open(path, &reading));
+        fs::remove_file(&side).unwrap();
+        fs::copy(path, &side).unwrap();
+        // Only root can make one.
+        if std::os::unix::fs::chown(&side, Some(65534), None).is_ok() {
+            planted(open(path, &reading));
+        }
+    }
+}
+
+#[test]
 fn a_volume_in_the_middle_of_a_change_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("disk");

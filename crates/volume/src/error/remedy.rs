@@ -246,6 +246,11 @@ impl VolumeError {
             Self::StartLost => "Repair the header: its remains may suffice.".to_owned(),
             Self::Silent { .. } => "Open the volume.".to_owned(),
             Self::NoSecret { format } => format.secrets().to_owned(),
+            Self::Beside { .. } => {
+                "Find out who made that file. Move it away if it does not belong to the volume; \
+                 otherwise, name it as the header."
+                    .to_owned()
+            }
             Self::Judged(finding) => finding.remedy(),
             Self::Forked { .. } => {
                 "Give the secret and open the volume in each process that uses it.".to_owned()

@@ -1,0 +1,66 @@
+//! The file beside a volume, in which an interrupted reencryption keeps its header.
+
+use crate::{LuksHeader, VolumeError};
+use block::BlockDevice;
+use std::fs::{self, Metadata};
+use std::path::{Path, PathBuf};
+
+/// The path of the header of the volume at `image` while it is encrypted or decrypted in place.
+/// `part` is the name of its partition, if it is one in a file.
+pub fn side_header(image: &Path, part: Option<&str>) -> PathBuf {
+    let part = part.map_or_else(String::new, |part| format!(".{part}"));
+    // All links to it lead to one volume.
+    let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
+    let mut name = image.into_os_string();
+    name.push(part.replace(['/', '\0'], "-"));
+    name.push(".cryptmark-header");
+    name.into()
+}
+
+/// Refuses the file `side` beside the volume `image` if another user has put it there, or if it is
+/// of another volume. Each is a path and what is open there.
+///
+/// # Errors
+/// [`VolumeError::Beside`].
+pub fn check_beside(
+    (side, header): (&Path, &dyn BlockDevice),
+    (image, data): (&Path, &dyn BlockDevice),
+) -> Result<(), VolumeError> {
+    let refused = |why: String| {
+        let side = side.to_owned();
+        Err(VolumeError::Beside { side, why })
+    };
+    let Ok(found) = fs::symlink_metadata(side) else {
+        return Ok(());
+    };
+    if !found.is_file() {
+        return refused("has the name of a reencryption's file, and is none".to_owned());
+    }
+    if let Some(owner) = stranger(&found, image) {
+        return refused(format!("belongs to the user with the number {owner}"));
+    }
+    let read = |device| LuksHeader::read(device).ok().map(|header| header.uuid());
+    match (read(header), read(data)) {
+        (Some(other), Some(own)) if !other.eq_ignore_ascii_case(&own) => refused(format!(
+            "is a header of the volume {other}, and {} is the volume {own}",
+            image.display()
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The owner of such a file, unless it is this user, root, or the owner of the volume.
+#[cfg(unix)]
+fn stranger(found: &Metadata, image: &Path) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    let owner = found.uid();
+    // Where there is no such folder, only the other two count.
+    let known = [Path::new("/proc/self"), image].map(|path| fs::metadata(path).ok());
+    let mut known = known.iter().flatten().map(MetadataExt::uid);
+    (owner != 0 && !known.any(|known| known == owner)).then_some(owner)
+}
+
+#[cfg(not(unix))]
+fn stranger(_: &Metadata, _: &Path) -> Option<u32> {
+    None
+}
