@@ -59,8 +59,9 @@ impl Default for OpenOptions<'_> {
 /// any number of threads, [`Read`], [`Write`] and [`Seek`] from one. What is written is on the
 /// storage after [`flush`](Self::flush), as with a file.
 ///
-/// A volume that is open for writing keeps out all other programs. It belongs to the process that
-/// opened it: a forked one cannot use it.
+/// A volume that is open for writing keeps out other writers, and stops writing if one of them
+/// changes the header of a LUKS volume all the same. It belongs to the process that opened it: a
+/// forked one cannot use it.
 pub struct Volume {
     device: Box<dyn BlockDevice>,
     size: u64,
