@@ -248,7 +248,7 @@ fn mounted_it_is_a_file() {
             ..with(&[protection::CLEAR], Recipe::default())
         };
         let mut plaintext = volume(&sandbox, &recipe);
-        sandbox.volume("mount v.img door --as file --daemon");
+        sandbox.volume("mount v.img door --as file --daemon --yes");
         assert!(sandbox.read("door/volume") == plaintext);
         let file = File::options()
             .write(true)
@@ -264,7 +264,7 @@ fn mounted_it_is_a_file() {
         sandbox.volume("umount door");
         assert!(sandbox.volume("export v.img -o -") == plaintext);
         // A write over the metadata is refused, and umount says so once more.
-        sandbox.volume("mount v.img door --as file --daemon");
+        sandbox.volume("mount v.img door --as file --daemon --yes");
         let file = File::options()
             .write(true)
             .open(sandbox.path("door/volume"));

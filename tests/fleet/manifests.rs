@@ -26,6 +26,7 @@ fn kubernetes_accepts_the_manifests() {
     let sandbox = sandbox();
     let cut = |plan: &str, hosts: &str, name: &str| {
         let cut = ["fleet", "plan", plan, "--hosts", hosts, "--name", name];
+        let _ = std::fs::remove_file(sandbox.path("experiment.toml"));
         sandbox.ok(&[&cut[..], &["-o", "experiment.toml"]].concat());
     };
     let manifest = |options: &[&str]| {
@@ -168,6 +169,7 @@ fn scripts_hold_what_was_meant() {
     }
     let told = sandbox.fails(2, &["fleet", "manifest", "drives.toml", "--slurm"]);
     assert!(told.contains("not an experiment in shards"), "{told}");
+    std::fs::remove_file(sandbox.path("experiment.toml")).unwrap();
     // More shards than an array has tasks: every task takes several.
     let many = [
         "fleet",

@@ -153,6 +153,7 @@ fn file_systems_and_key_derivations_are_shared_host_by_host() {
     let sandbox = sandbox();
     for (plan, tells) in [("file-systems", "each with"), ("kdf", "veracrypt")] {
         let cut = ["fleet", "plan", plan, "--hosts", "5", "--name", "hosts"];
+        let _ = std::fs::remove_file(sandbox.path("hosts.toml"));
         let said = sandbox.ok(&[&cut[..], &["-o", "hosts.toml"]].concat());
         assert!(said.contains("hosts has 5 shards"), "{said}");
         let shard = ["run", "hosts.toml", "--shard", "5/5", "--dry-run"];

@@ -130,7 +130,9 @@ impl Volume {
 
     /// The same, with so many bytes.
     fn of(bytes: usize) -> Self {
-        let plain = noise(bytes, 1);
+        let mut plain = noise(bytes, 1);
+        // It is known by that, as a file system is.
+        plain[..512].fill(b'p');
         let sandbox = Sandbox::new(PROGRAM)
             .with_file("line", "a passphrase")
             .with_file("plain", &plain);

@@ -273,16 +273,21 @@ pub fn check_device(
     {
         return Err(VolumeError::Unfinished(unfinished));
     }
-    let names = match signature::names(device) {
-        Err(error) if error.is_of_place() => Vec::new(),
-        names => names?,
-    };
+    let names = names(device)?;
     if let Some(array) = names.iter().find(|found| found.is_member()) {
         check(use_, State::Member, array.name, accepted)?;
     }
     match stranger(device)? {
         Some(name) => check(use_, State::StaleHeader, name, accepted),
         None => Ok(()),
+    }
+}
+
+/// What `device` holds, if all of the places that tell it can be read.
+pub(crate) fn names(device: &dyn BlockDevice) -> Result<Vec<Found>, VolumeError> {
+    match signature::names(device) {
+        Err(error) if error.is_of_place() => Ok(Vec::new()),
+        names => Ok(names?),
     }
 }
 
@@ -388,10 +393,10 @@ pub fn check_together(
     plaintext: &dyn BlockDevice,
     accepted: &[State],
 ) -> Result<(), VolumeError> {
-    if matches!(use_, Use::Read) || !signature::names(plaintext)?.is_empty() {
+    if matches!(use_, Use::Read) || !names(plaintext)?.is_empty() {
         return Ok(());
     }
-    let named = signature::names(stored)?;
+    let named = names(stored)?;
     if let Some(found) = named.first() {
         let words = known_better(found, stored).unwrap_or_else(|| found.to_string());
         return check(use_, State::Unencrypted, words, accepted);
@@ -403,7 +408,11 @@ pub fn check_together(
         let range = ByteRange::new(range.offset & !(unit - 1), range.length & !(unit - 1));
         for (device, buffer) in [stored, plaintext].iter().zip(&mut buffers) {
             *buffer = AlignedBuffer::new(range.length as usize);
-            device.read_at(range.offset, buffer)?;
+            match device.read_at(range.offset, buffer) {
+                // Zeros, which show nothing.
+                Err(error) if error.is_of_place() => buffer.fill(0),
+                read => read?,
+            }
         }
         let [stored, plain] = &buffers;
         for (at, (stored, plain)) in (range.offset..)

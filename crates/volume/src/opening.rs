@@ -289,7 +289,7 @@ impl Opening {
             judge::check(use_, State::Exposed, found, accepted)?;
         }
         if opened.by_copy
-            && let Some(found) = block::signature::names(data)?.first()
+            && let Some(found) = judge::names(data)?.first()
         {
             judge::check(use_, State::StaleHeader, found.to_string(), accepted)?;
         }

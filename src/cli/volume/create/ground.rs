@@ -36,7 +36,7 @@ impl<'a> Ground<'a> {
         if disk::is_remote(path) || path.exists() {
             let device = disk::take_over(path, yes)?;
             // Otherwise it would have been refused.
-            let full = yes && !device.content(path)?.is_blank();
+            let full = yes && device.content(path).map_or(true, |found| !found.is_blank());
             return Ok(Self {
                 device,
                 path,

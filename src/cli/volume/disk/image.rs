@@ -260,7 +260,16 @@ impl Server {
         while !socket.exists() && self.is_running() && begun.elapsed() < PATIENCE {
             std::thread::sleep(PAUSE);
         }
-        match NbdDevice::open(uri) {
+        // The socket has its name a little before it listens.
+        let device = loop {
+            match NbdDevice::open(uri) {
+                Err(_) if self.is_running() && begun.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
+                }
+                device => break device,
+            }
+        };
+        match device {
             Ok(device) => {
                 self.has_client = true;
                 Ok(device)
