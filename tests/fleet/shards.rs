@@ -171,6 +171,7 @@ fn file_systems_and_key_derivations_are_shared_host_by_host() {
     // Host by host they need what a run of them needs.
     for (plan, privileged) in [("file-systems", true), ("kdf", false)] {
         let cut = ["fleet", "plan", plan, "--hosts", "2"];
+        let _ = std::fs::remove_file(sandbox.path("hosts.toml"));
         sandbox.ok(&[&cut[..], &["-o", "hosts.toml"]].concat());
         let manifest = sandbox.ok(&["fleet", "manifest", "hosts.toml", "--kubernetes"]);
         assert_eq!(

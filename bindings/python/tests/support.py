@@ -67,7 +67,7 @@ class VolumeCase(unittest.TestCase):
         path = self.folder / "plain.img"
         with path.open("wb") as file:
             file.truncate(size)
-        return path, {"passphrase": PASSPHRASE, "format": "plain"}
+        return path, {"passphrase": PASSPHRASE, "format": "plain", "allow": ["unknown"]}
 
 
 class Strange(io.BytesIO):
