@@ -234,3 +234,60 @@ fn the_engine_says_the_same_as_the_program() {
         }
     }
 }
+
+/// What takes the place of a header, and leaves enough of it for programs that look no further.
+#[test]
+fn an_old_header_under_something_new_is_not_written() {
+    const VERA: &str = "--type veracrypt --veracrypt-pim 1 --hash sha512";
+    let sandbox = sandbox();
+    let mut protective = table();
+    protective[446 + 4] = 0xee;
+    let mut away = table();
+    away[446 + 8..446 + 12].copy_from_slice(&(16_384_u32).to_le_bytes());
+    let ext4 = ext4();
+    // From which byte on, and what.
+    let tables: [(usize, &[u8]); 3] = [
+        (440, &table()[440..]),
+        (440, &protective[440..]),
+        (440, &away[440..]),
+    ];
+    for kind in ["luks1", "luks2", "veracrypt"] {
+        let (make, options) = match kind {
+            "veracrypt" => (format!("{VERA} --quick"), format!("{VERA} --tcrypt-backup")),
+            kind => (format!("--type {kind} {CHEAP}"), String::new()),
+        };
+        let secret = "--passphrase-file pass";
+        for (at, over) in tables.into_iter().chain([(0, &*ext4)]) {
+            for name in ["d.img", "saved"] {
+                let _ = fs::remove_file(sandbox.path(name));
+            }
+            sandbox.volume(&format!("create d.img --size 24MiB {make} {secret}"));
+            let backup = if options.is_empty() { "" } else { VERA };
+            sandbox.volume(&format!("header backup d.img {backup} --output saved"));
+            let mut image = sandbox.read("d.img");
+            // A file system clears the rest of the header's place.
+            if at == 0 {
+                image[..128 << 10].fill(0);
+            }
+            image[at..at + over.len()].copy_from_slice(over);
+            let mut lines = vec![
+                format!("serve d.img {options} {secret} --nbd sock --daemon --yes"),
+                format!("import d.img {options} {secret} --input other --yes"),
+                format!("passwd d.img {options} {secret} --new-passphrase-file other"),
+                format!("header restore d.img {options} {secret} --input saved"),
+            ];
+            match kind {
+                "luks1" => lines.push("convert d.img --type luks2".into()),
+                "luks2" => lines.push("convert d.img --type luks1".into()),
+                _ => {}
+            }
+            for line in lines {
+                sandbox.write("d.img", &image);
+                let answer = run(&sandbox, &line, b"");
+                let case = format!("{kind} {at}: {line}: {answer:?}");
+                assert!(matches!(answer.code, Some(2 | 4)), "{case}");
+                assert!(sandbox.read("d.img") == image, "{case}");
+            }
+        }
+    }
+}

@@ -16,7 +16,9 @@
 //! [`check_together`] at data that are about to be written through a header or parameters from
 //! elsewhere.
 
-use crate::{Format, LuksHeader, VolumeError, luks1, luks2, rest, unfinished};
+use crate::{
+    Format, LuksHeader, VolumeError, luks, luks1, luks2, parts, rest, unaligned, unfinished,
+};
 use block::signature::{self, Bytes, Found};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use std::fmt;
@@ -293,6 +295,13 @@ pub(crate) fn names(device: &dyn BlockDevice) -> Result<Vec<Found>, VolumeError>
 
 /// The name of what stands in the space of a LUKS header beside it.
 fn stranger(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+    // Tools that write a partition table leave the start of its sector alone.
+    let start = unaligned::read_up_to(device, 0, 512);
+    if start.is_ok_and(|start| start.starts_with(luks::MAGIC))
+        && let Some(table) = parts::table(device)?
+    {
+        return Ok(Some(table.to_owned()));
+    }
     match LuksHeader::read(device) {
         Ok(LuksHeader::Luks2(header)) => match header.stranger(device)? {
             Some(name) => Ok(Some(name)),

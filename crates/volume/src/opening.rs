@@ -288,10 +288,11 @@ impl Opening {
             let found = format!("is exposed: {warning}");
             judge::check(use_, State::Exposed, found, accepted)?;
         }
-        if opened.by_copy
-            && let Some(found) = judge::names(data)?.first()
+        if let Self::Tcrypt(opening) = self
+            && opening.place != tcrypt::Place::System
+            && let Some(name) = tcrypt::stranger_at_start(data)?
         {
-            judge::check(use_, State::StaleHeader, found.to_string(), accepted)?;
+            judge::check(use_, State::StaleHeader, name, accepted)?;
         }
         // Data in the middle of a reencryption are recognised by it, and tags prove their own.
         if (is_apart || is_headless)

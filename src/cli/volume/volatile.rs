@@ -23,7 +23,12 @@ fn is_in_memory(path: &Path) -> bool {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     };
-    let there = if path.exists() { path } else { folder };
+    let there = match path.metadata() {
+        // Its node is in memory, and its bytes are not.
+        Ok(found) if !found.is_file() => return false,
+        Ok(_) => path,
+        Err(_) => folder,
+    };
     let magic = rustix::fs::statfs(there).map(|found| found.f_type as u64 & 0xffff_ffff);
     magic.is_ok_and(|magic| MAGICS.contains(&magic))
 }

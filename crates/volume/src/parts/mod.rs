@@ -251,6 +251,14 @@ impl Part {
     }
 }
 
+/// The name of the partition table that the first sector of `device` belongs to, if it has one.
+pub(crate) fn table(device: &dyn BlockDevice) -> Result<Option<&'static str>, VolumeError> {
+    if mbr::is_protective(device)? {
+        return Ok(Some("a GPT partition table"));
+    }
+    Ok(mbr::read(device)?.map(|_| "an MBR partition table"))
+}
+
 /// The parts of `device` itself, without the parts inside them.
 fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
     if let Some(division) = raid::at_fixed_places(device)? {

@@ -30,6 +30,7 @@ pub use keyfiles::Keyfiles;
 pub use layers::specs;
 pub use prf::Prf;
 pub use rekey::Rekeyed;
+pub use rewrite::stranger_at_start;
 pub use seal::Sealing;
 pub use search::{Progress, Watch};
 pub use unlock::{Opening, Unlocked};

@@ -12,6 +12,14 @@ use cipher::{CipherError, Key, Mode};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
+/// The name of what stands at the start of `device`, in the place of the headers, which are noise.
+///
+/// # Errors
+/// Those of reading.
+pub fn stranger_at_start(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+    rest::stranger(device, ByteRange::new(0, HEADERS_BYTES), Vec::new())
+}
+
 impl Unlocked {
     /// Makes the header and its copy open with `passphrase` and `sealing`, and no longer with the
     /// old secrets. The keys of the data stay.

@@ -5,10 +5,11 @@ use super::save::luks;
 use super::{RestoreOptions, tcrypt};
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
+use crate::cli::volume::losses::{accepted, at};
 use crate::cli::{Failure, print_done};
 use block::signature;
 use block::{BlockDevice, ByteRange};
-use volume::judge::Use;
+use volume::judge::{self, Use};
 use volume::{Loss, LuksHeader, VolumeError};
 
 /// Puts header and keyslots back.
@@ -32,6 +33,8 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
     let devices = options.volume.devices_for_header(Use::MendHeader)?;
     let device = devices.header();
     let image = options.volume.image().display();
+    let judged = judge::check_device(Use::MendHeader, device, accepted(options.yes));
+    judged.map_err(|error| at(options.volume.image(), error))?;
     let lost = lost(device, &from)?;
     if let (Some(lost), false) = (&lost, options.yes) {
         return Err(Failure::new(

@@ -8,7 +8,7 @@ use crate::cli::{Failure, print, print_done};
 use block::BlockDevice;
 use std::path::Path;
 use volume::judge::Use;
-use volume::tcrypt::{Family, Opening, Place, Unlocked};
+use volume::tcrypt::{Family, Opening, Place, Unlocked, stranger_at_start};
 use volume::{Limits, Secret, VolumeError};
 
 /// Writes headers anew from the one in a backup, which the passphrase of then opens.
@@ -47,6 +47,13 @@ fn lost(
 ) -> Result<Option<String>, Failure> {
     match first(&known(opening, saved), places, device, secret) {
         Ok(there) if there.is_of_same_data(saved) => {
+            if places[0] != Place::System
+                && let Some(name) = stranger_at_start(device)?
+            {
+                return Ok(Some(format!(
+                    "{name}, which it holds in place of that header"
+                )));
+            }
             let place = places[0];
             let behind = there.behind(device, place)?;
             let strange = |_: &u64| !opens_copy(opening, saved, place, device, secret);
