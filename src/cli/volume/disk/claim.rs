@@ -196,7 +196,7 @@ fn maybe_in_use(place: &Path, named: bool) -> Failure {
 
 /// The file that stands for a name. It stays, because removing it could remove another program's.
 fn open(name: &str) -> Result<File, Failure> {
-    let path = record::directory()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
+    let path = record::directory_of_locks()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600);
     options.open(&path).map_err(|error: io::Error| {

@@ -196,11 +196,33 @@ impl Found {
 /// Where this user's records are, and private directories: made if need be.
 pub fn directory() -> Result<PathBuf, Failure> {
     let user = rustix::process::geteuid();
-    let path = match std::env::var_os("XDG_RUNTIME_DIR") {
-        _ if user.is_root() => "/run/cryptmark".into(),
-        Some(runtime) => Path::new(&runtime).join("cryptmark"),
-        None => std::env::temp_dir().join(format!("cryptmark-{}", user.as_raw())),
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    // Root may have inherited another user's, who could replace what is in it.
+    let own = |path: &PathBuf| {
+        !user.is_root() || fs::metadata(path).is_ok_and(|found| found.uid() == user.as_raw())
     };
+    private(match runtime.filter(own) {
+        Some(runtime) => runtime.join("cryptmark"),
+        None => fixed(),
+    })
+}
+
+/// The directory of the locks of exports: one for each user, whatever the environment says.
+pub fn directory_of_locks() -> Result<PathBuf, Failure> {
+    private(fixed())
+}
+
+fn fixed() -> PathBuf {
+    let user = rustix::process::geteuid();
+    match user.is_root() {
+        true => "/run/cryptmark".into(),
+        false => std::env::temp_dir().join(format!("cryptmark-{}", user.as_raw())),
+    }
+}
+
+/// Makes a directory that only this user reaches.
+fn private(path: PathBuf) -> Result<PathBuf, Failure> {
+    let user = rustix::process::geteuid();
     let failed = |error: io::Error| {
         Failure::new(
             1,
@@ -213,9 +235,9 @@ pub fn directory() -> Result<PathBuf, Failure> {
         _ => {}
     }
     let metadata = fs::symlink_metadata(&path).map_err(failed)?;
-    let private =
+    let is_private =
         metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o077 == 0;
-    match private {
+    match is_private {
         true => Ok(path),
         false => Err(failed(io::ErrorKind::PermissionDenied.into())),
     }
