@@ -6,7 +6,9 @@ use block::hold::{self, MetadataLock, User, lock_resource};
 use block::{BlockError, FileDevice, FileOptions, Hold};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A file in a directory of its own.
@@ -211,4 +213,53 @@ fn who_writes_is_told_but_not_oneself() {
     let _writer = hold::open(&directory.file(), true, Hold::Usual).unwrap();
     assert_eq!(hold::writers(&directory.file()), []);
     assert_eq!(hold::writers(Path::new("/nowhere")), []);
+}
+
+/// Another program that opens the file by this redirection of a shell, and takes no lock.
+fn shell(directory: &Directory, redirection: &str) -> Child {
+    let mut child = Command::new("sh")
+        .arg("-c")
+        .arg(format!("exec 3{redirection}; echo; read line"))
+        .current_dir(directory.folder.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has opened the file.
+    let mut said = child.stdout.take().unwrap();
+    said.read_exact(&mut [0]).unwrap();
+    child
+}
+
+#[test]
+fn a_writer_without_a_lock_counts() {
+    let directory = Directory::new();
+    directory.others();
+    let path = directory.file();
+    for (redirection, writes) in [
+        ("<>file", true),
+        (">>file", true),
+        ("<>hard", true),
+        (">>soft", true),
+        ("<file", false),
+    ] {
+        let mut child = shell(&directory, redirection);
+        let users = refused(&path, true, Hold::Usual);
+        let named = |user: &User| matches!(user, User::Process { pid, .. } if *pid == child.id());
+        let is_named = users
+            .as_deref()
+            .is_some_and(|users| users.iter().any(named));
+        assert_eq!(
+            (users.is_some(), is_named),
+            (writes, writes),
+            "{redirection}"
+        );
+        assert!(
+            refused(&path, false, Hold::Usual).is_none(),
+            "{redirection}"
+        );
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(refused(&path, true, Hold::Usual).is_none(), "{redirection}");
+    }
 }

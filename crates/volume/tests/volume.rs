@@ -247,6 +247,51 @@ fn a_volume_without_a_header_is_opened_by_its_parameters() {
     );
 }
 
+/// What another program does to the header of an open volume, and whether writing goes on.
+type Meddling = (&'static str, fn(&dyn BlockDevice), bool);
+
+#[test]
+fn writing_stops_when_another_program_changes_the_header() {
+    let label: fn(&dyn BlockDevice) = |disk| {
+        let mut header = Header::read(disk).unwrap();
+        header.set_labels(disk, Some("new"), None).unwrap();
+    };
+    let meddling: [Meddling; 5] = [
+        ("nothing", |_| {}, true),
+        ("a label", label, true),
+        ("another volume", |disk| create(disk, 512), false),
+        (
+            "zeros",
+            |disk| disk.write_at(0, &vec![0; 64 << 10]).unwrap(),
+            false,
+        ),
+        (
+            "the first copy",
+            |disk| disk.write_at(0, &[0; 4096]).unwrap(),
+            true,
+        ),
+    ];
+    for (name, meddle, goes_on) in meddling {
+        let disk: Arc<dyn BlockDevice> = Arc::new(RamDevice::new(17 << 20));
+        create(&*disk, 512);
+        let secret = passphrase(PASSPHRASE);
+        let volume = Volume::on(Arc::clone(&disk), None, Some(&secret), &to_write()).unwrap();
+        volume.write_at(0, &[1; 512]).unwrap();
+        volume.flush().unwrap();
+        meddle(&*disk);
+        let mut stored = vec![0; 17 << 20];
+        disk.read_at(0, &mut stored).unwrap();
+        for _ in 0..2 {
+            assert_eq!(volume.write_at(4096, &[2; 512]).is_ok(), goes_on, "{name}");
+            assert_eq!(volume.flush().is_ok(), goes_on, "{name}");
+        }
+        assert!(volume.read_at(0, &mut [0; 512]).is_ok(), "{name}");
+        let mut after = vec![0; 17 << 20];
+        disk.read_at(0, &mut after).unwrap();
+        assert_eq!(after != stored, goes_on, "{name}");
+    }
+}
+
 #[test]
 fn a_planted_header_beside_a_volume_is_not_used() {
     let folder = tempfile::tempdir().unwrap();
