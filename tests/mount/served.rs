@@ -131,6 +131,7 @@ fn a_server_that_cannot_complain_goes_on() {
     for by_signal in [false, true] {
         let mut server = Command::new("sh");
         server.args(["-c", &script]).current_dir(sandbox.path(""));
+        server.env("XDG_RUNTIME_DIR", sandbox.path(""));
         let mut server = server.stdin(Stdio::null()).spawn().unwrap();
         wait_until("it does not happen", || sandbox.has_mounts_at("f"));
         let file = read_and_write(&sandbox.path("f"));

@@ -63,7 +63,13 @@ struct Loop(PathBuf);
 
 impl Loop {
     fn attach(file: &Path) -> Result<Self, String> {
-        let path = run("losetup", &["--find", "--show", file.to_str().unwrap()])?;
+        Self::of_part(file, 0, SIZE)
+    }
+
+    fn of_part(file: &Path, offset: u64, size: u64) -> Result<Self, String> {
+        let (offset, size) = (format!("--offset={offset}"), format!("--sizelimit={size}"));
+        let file = file.to_str().unwrap();
+        let path = run("losetup", &["--find", "--show", &offset, &size, file])?;
         Ok(Self(path.trim().into()))
     }
 }
@@ -83,6 +89,40 @@ fn run(program: &str, arguments: &[&str]) -> Result<String, String> {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {
         Err(String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+}
+
+#[test]
+fn two_devices_on_one_part_of_a_file_exclude_each_other() {
+    const HALF: u64 = SIZE / 2;
+    let file = image();
+    let attach = |start, size| Loop::of_part(file.path(), start, size);
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    for (start, size, are_apart) in [
+        (HALF, HALF, true),
+        (HALF - 4096, HALF, false),
+        (0, 4096, false),
+        (0, SIZE, false),
+    ] {
+        let (one, other) = match (attach(0, HALF), attach(start, size)) {
+            (Ok(one), Ok(other)) => (one, other),
+            (Err(reason), _) | (_, Err(reason)) => {
+                println!("skipped: loop devices: {reason}");
+                return;
+            }
+        };
+        let _used = FileDevice::open(&one.0, &options).unwrap();
+        let opened = FileDevice::open(&other.0, &options);
+        match are_apart {
+            true => assert!(opened.is_ok(), "{start} + {size}"),
+            false => assert!(
+                matches!(opened, Err(BlockError::InUse { .. })),
+                "{start} + {size}"
+            ),
+        }
     }
 }
 

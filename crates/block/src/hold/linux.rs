@@ -12,6 +12,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -294,12 +295,16 @@ fn users_below(number: Number) -> Vec<User> {
     users
 }
 
-/// The other loop devices on `file` than the one with this folder in sysfs, if something uses them.
+/// The other loop devices on the part of `file` that the one with this folder in sysfs has, if
+/// something uses them.
 fn twins(file: Identity, sysfs: &Path) -> Vec<User> {
-    let own = number_in(sysfs);
+    let (own, part) = (number_in(sysfs), loop_part(sysfs));
     let loops = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let others = loops.filter(|folder| {
-        loop_backing(&folder.path()) == Some(file) && number_in(&folder.path()) != own
+        let folder = folder.path();
+        loop_backing(&folder) == Some(file)
+            && number_in(&folder) != own
+            && overlap(&part, &loop_part(&folder))
     });
     let used = others.filter(|folder| {
         number_in(&folder.path())
@@ -312,6 +317,23 @@ fn twins(file: Identity, sysfs: &Path) -> Vec<User> {
     });
     used.map(|folder| User::Device(Path::new("/dev").join(folder.file_name())))
         .collect()
+}
+
+/// The bytes of its file that a loop device has.
+fn loop_part(sysfs: &Path) -> Range<u64> {
+    let number = |name: &str| {
+        let text = fs::read_to_string(sysfs.join("loop").join(name)).unwrap_or_default();
+        text.trim().parse::<u64>().unwrap_or(0)
+    };
+    let start = number("offset");
+    match number("sizelimit") {
+        0 => start..u64::MAX,
+        size => start..start.saturating_add(size),
+    }
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 /// Whether the kernel writes to a device at all.

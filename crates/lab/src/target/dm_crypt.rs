@@ -3,7 +3,7 @@
 use super::engine_file::VolumeKey;
 use super::served::ServedError;
 use super::{Encryption, Reach, System, Target, TargetError};
-use block::{BlockError, Engine, FileDevice, FileOptions, LoopDevice, MappedDevice};
+use block::{BlockError, Engine, FileDevice, FileOptions, Hold, LoopDevice, MappedDevice};
 use rustix::system::uname;
 use std::fs;
 use std::io::{self, Write};
@@ -92,6 +92,8 @@ pub(super) fn target(
         write: true,
         direct: true,
         engine,
+        // Other ciphers' mappings stand on the same bytes, and the lab takes turns between them.
+        hold: Hold::Lent,
         ..FileOptions::default()
     };
     Ok(Target {
