@@ -94,7 +94,6 @@ pub(super) fn target(
         engine,
         // Other ciphers' mappings stand on the same bytes, and the lab takes turns between them.
         hold: Hold::Lent,
-        ..FileOptions::default()
     };
     Ok(Target {
         system: System::DmCrypt,
