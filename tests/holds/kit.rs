@@ -5,6 +5,7 @@ use crate::states::{Outcome, State};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 use testkit::{CHEAP, Sandbox, wait_until};
 
@@ -146,11 +147,16 @@ impl Volumes {
         }
     }
 
-    /// Waits until somebody holds `name` for writing.
+    /// Waits until somebody holds `name` for writing, and goes on doing so: a command may look
+    /// first whether it could.
     pub fn wait_for_writer(&self, name: &str) {
         let info = format!("volume info {name}{}", self.format.looked_at());
-        wait_until(&format!("nobody holds {name}"), || {
+        let is_held = || {
+            thread::sleep(Duration::from_millis(100));
             self.ok(&info).contains("in use")
+        };
+        wait_until(&format!("nobody holds {name}"), || {
+            (0..5).all(|_| is_held())
         });
     }
 
