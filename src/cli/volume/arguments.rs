@@ -429,9 +429,14 @@ impl VolumeArguments {
         self.experimental
     }
 
+    /// The format that the user named.
+    pub fn named_format(&self) -> Option<Format> {
+        self.kind.as_deref().and_then(Format::named)
+    }
+
     /// TrueCrypt or VeraCrypt, if the user says so.
     pub fn family(&self) -> Option<Family> {
-        match self.kind.as_deref().and_then(Format::named) {
+        match self.named_format() {
             Some(Format::Tcrypt) => Some(Family::TrueCrypt),
             Some(Format::Veracrypt) => Some(Family::VeraCrypt),
             _ => None,
@@ -445,9 +450,8 @@ impl VolumeArguments {
 
     /// Whether the user says that the volume has no header.
     pub fn is_headless(&self) -> bool {
-        let kind = self.kind.as_deref().and_then(Format::named);
         matches!(
-            kind,
+            self.named_format(),
             Some(Format::Plain | Format::Cryptoloop | Format::LoopAes)
         )
     }

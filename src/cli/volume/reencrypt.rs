@@ -85,6 +85,7 @@ const DONE: &str = "done\n";
 
 fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     let image = options.volume.image();
+    check_format(options)?;
     if let Some(header) = options.volume.header_path() {
         check_distinct("--header", &header, image)?;
     }
@@ -254,6 +255,27 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         .map(|()| DONE);
     }
     change(options, &mut parsed, (header, data)).map(|()| DONE)
+}
+
+/// Refuses a type that `--encrypt` does not make, and `--decrypt` does not read.
+fn check_format(options: &ReencryptOptions) -> Result<(), Failure> {
+    let change = match (options.encrypt, options.decrypt) {
+        (true, _) => "encrypt",
+        (_, true) => "decrypt",
+        _ => return Ok(()),
+    };
+    match options.volume.named_format() {
+        None | Some(Format::Luks2) => Ok(()),
+        Some(other) => Err(Failure::new(
+            2,
+            format!(
+                "--{change} is for LUKS2, and not for {} volumes",
+                other.title()
+            ),
+            "Omit --type if this is a LUKS2 volume, or is to become one. Otherwise, copy with \
+             `volume export` and `volume import`.",
+        )),
+    }
 }
 
 /// Refuses to go on with something else than the user asked for.

@@ -56,6 +56,10 @@ impl Repair<'_> {
                     .to_owned(),
             )
         })?;
+        // A table that a tool has written over it says whose the disk is now.
+        let accepted = accepted(self.options.yes);
+        judge::check_device(Use::MendHeader, self.device, accepted)
+            .map_err(|error| at(self.options.volume.image(), error))?;
         let lost = header.lost_keyslots(self.device)?;
         let mut text = "the header is good; LUKS1 has one only, and no copy of it\n".to_owned();
         text += &told(&lost);
