@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -201,6 +202,26 @@ class Forks(VolumeCase):
             try:
                 with cryptmark.open(self.path, PASSPHRASE, mode="r+b") as own:
                     status = int(len(own.read(10)) != 10)
+            finally:
+                os._exit(status)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+
+    def test_a_forked_process_derives_keys_in_threads_of_its_own(self):
+        path = self.luks(2, name="argon2.img")
+        options = ["--pbkdf", "argon2id", "--pbkdf-memory", "8192", "--pbkdf-force-iterations", "4"]
+        command = ["cryptsetup", "luksAddKey", "--batch-mode", *options, "--pbkdf-parallel", "4"]
+        key = self.folder / "key"
+        key.write_bytes(b"by Argon2")
+        new = ["--key-file", "-", str(path), str(key)]
+        subprocess.run([*command, *new], input=PASSPHRASE.encode(), check=True)
+        cryptmark.open(path, b"by Argon2").close()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            status = 3
+            try:
+                cryptmark.open(path, b"by Argon2").close()
+                status = 0
             finally:
                 os._exit(status)
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)

@@ -148,11 +148,11 @@ pub enum CipherError {
         /// The backends that can be forced instead, the best first.
         available: Vec<Backend>,
     },
-    /// The operating system gave no threads for the cores to share.
-    #[error("the system could not start threads for {cores} cores: {kind}")]
+    /// The operating system gave no threads to share work among cores.
+    #[error("the system could not start {count} threads: {kind}")]
     Threads {
-        /// How many cores were to share a request.
-        cores: usize,
+        /// How many threads there were to be.
+        count: usize,
         /// Why it refused.
         kind: std::io::ErrorKind,
     },

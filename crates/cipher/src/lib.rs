@@ -59,6 +59,8 @@ pub use iv::IvGenerator;
 pub use key::Key;
 pub use mode::{Mode, StreamCipher};
 pub use parallel::Sharing;
+#[doc(hidden)]
+pub use parallel::in_threads;
 pub use sector::{IvSector, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 pub use spec::CipherSpec;
 pub use weakness::Weakness;

@@ -28,6 +28,32 @@ pub struct Sharing {
     pub part: usize,
 }
 
+/// Does `work`, which may use rayon, in `count` threads of its own. Those that rayon starts for all
+/// are not there in a forked process, which would wait for them forever.
+///
+/// # Errors
+/// [`CipherError::Threads`].
+pub fn in_threads<R: Send>(
+    count: usize,
+    work: impl FnOnce() -> R + Send,
+) -> Result<R, CipherError> {
+    Ok(threads(count, "key")?.install(work))
+}
+
+fn threads(count: usize, name: &'static str) -> Result<ThreadPool, CipherError> {
+    ThreadPoolBuilder::new()
+        .num_threads(count)
+        .thread_name(move |nth| format!("{name}-{nth}"))
+        .build()
+        .map_err(|error| {
+            let io = error.source().and_then(|e| e.downcast_ref::<io::Error>());
+            CipherError::Threads {
+                count,
+                kind: io.map_or(io::ErrorKind::Other, io::Error::kind),
+            }
+        })
+}
+
 /// A cipher whose large requests several cores share.
 pub(crate) struct Parallel<C> {
     cipher: C,
@@ -43,17 +69,7 @@ impl<C: SectorCipher> Parallel<C> {
     /// [`CipherError::Threads`].
     pub(crate) fn new(cipher: C, sharing: Sharing) -> Result<Self, CipherError> {
         let cores = sharing.cores;
-        let pool = ThreadPoolBuilder::new()
-            .num_threads(cores - 1)
-            .thread_name(|nth| format!("cipher-{nth}"))
-            .build()
-            .map_err(|error| {
-                let io = error.source().and_then(|e| e.downcast_ref::<io::Error>());
-                CipherError::Threads {
-                    cores,
-                    kind: io.map_or(io::ErrorKind::Other, io::Error::kind),
-                }
-            })?;
+        let pool = threads(cores - 1, "cipher")?;
         let part_sectors = (sharing.part / cipher.layout().size.bytes()).max(1);
         Ok(Self {
             cipher,

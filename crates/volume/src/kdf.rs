@@ -198,9 +198,12 @@ impl Kdf {
         let params = Params::new(memory_kib, time, lanes, Some(key.len()));
         let params = params.expect("the parameters were checked");
         let mut memory = Memory::new(params.block_count(), memory_kib)?;
-        Argon2::new(algorithm, Version::V0x13, params)
-            .hash_password_into_with_memory(passphrase, salt, key, &mut memory.0[..])
-            .expect("the parameters were checked");
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        cipher::in_threads(cores.min(lanes as usize), || {
+            Argon2::new(algorithm, Version::V0x13, params)
+                .hash_password_into_with_memory(passphrase, salt, key, &mut memory.0[..])
+                .expect("the parameters were checked");
+        })?;
         Ok(())
     }
 }
