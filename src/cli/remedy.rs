@@ -108,6 +108,7 @@ impl CliRemedy for VolumeError {
                 "Open the volume with --read-only. To write, encrypt it with Windows first."
             }
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.",
+            Self::UnnamedKeyslot => "Name it with --key-slot.",
             Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.",
             Self::UnboundKeyslot { .. } => {
                 "Omit --key-slot, or name a keyslot that is bound to the data."

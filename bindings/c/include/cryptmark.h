@@ -169,6 +169,41 @@ cryptmark_code cryptmark_header(const char *path,
                                 char **json,
                                 cryptmark_error **error);
 
+// Adds a key slot of the LUKS volume at `path`, which opens with the `length` bytes at `secret`.
+// `*slot` is set to its number.
+//
+// `options` have the secret that opens the volume now. The options "pbkdf" and "iter_time" say how
+// long opening takes with the new one, and "new_key_slot" where it is kept.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
+cryptmark_code cryptmark_key_add(const char *path,
+                                 const cryptmark_options *options,
+                                 const uint8_t *secret,
+                                 size_t length,
+                                 uint32_t *slot,
+                                 cryptmark_error **error);
+
+// Gives the key slot that the secret of `options` opens the `length` bytes at `secret` instead.
+// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
+cryptmark_code cryptmark_key_change(const char *path,
+                                    const cryptmark_options *options,
+                                    const uint8_t *secret,
+                                    size_t length,
+                                    uint32_t *slot,
+                                    cryptmark_error **error);
+
+// Removes the key slot that the option "key_slot" names, or the one that the secret of `options`
+// opens. `*slot` is set to its number. The last one of the data is removed only with the option
+// "last_key"; the data are lost then.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
+cryptmark_code cryptmark_key_remove(const char *path,
+                                    const cryptmark_options *options,
+                                    uint32_t *slot,
+                                    cryptmark_error **error);
+
 // Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
 // the server afterwards, whatever the code is: do not close it. Only this user may connect.
 //

@@ -17,6 +17,7 @@
 )]
 
 mod error;
+mod keys;
 mod options;
 #[cfg(target_os = "linux")]
 mod server;
@@ -24,6 +25,7 @@ mod text;
 mod volume;
 
 pub use error::*;
+pub use keys::*;
 pub use options::*;
 #[cfg(target_os = "linux")]
 pub use server::*;

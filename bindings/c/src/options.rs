@@ -3,13 +3,15 @@
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::text::{path_of, str_of};
 use ::volume::judge::State;
+use ::volume::operate::KeyOptions;
 use ::volume::tcrypt::Keyfiles;
-use ::volume::{Format, Parameters, Secret};
+use ::volume::{Format, KdfKind, Parameters, Secret};
 use cipher::Key;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
 use std::slice;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The most bytes of a secret, as of a key file.
 const MOST_SECRET: usize = 8 << 20;
@@ -24,6 +26,10 @@ pub struct cryptmark_options {
     pub(crate) parameters: Parameters,
     keyfiles: Vec<PathBuf>,
     pub(crate) secret: Option<Secret>,
+    pub(crate) keys: KeyOptions,
+    pub(crate) pbkdf: Option<KdfKind>,
+    pub(crate) iter_time: Option<Duration>,
+    pub(crate) allow_empty: bool,
 }
 
 /// The bytes of a passphrase, without a newline.
@@ -98,16 +104,8 @@ pub unsafe extern "C" fn cryptmark_options_secret(
     let set = || {
         // SAFETY: null or options, as the caller promises, which nothing else uses now.
         let options = unsafe { options.as_mut() }.ok_or_else(|| Fault::null("options"))?;
-        if length > MOST_SECRET {
-            let message = format!("a secret of {length} bytes is too long");
-            return Err(Fault::input(message, "Give 8 MiB at most."));
-        }
-        let key = match (secret.is_null(), length) {
-            (_, 0) => Key::from_slice(&[]),
-            (true, _) => return Err(Fault::null("secret")),
-            // SAFETY: not null, and so many bytes, as the caller promises.
-            (false, _) => Key::from_slice(unsafe { slice::from_raw_parts(secret, length) }),
-        };
+        // SAFETY: as the caller promises.
+        let key = unsafe { key_of(secret, length) }?;
         options.secret = Some(match kind {
             CRYPTMARK_PASSPHRASE => Secret::Passphrase(key),
             CRYPTMARK_KEY_FILE => Secret::KeyFile(key),
@@ -124,6 +122,25 @@ pub unsafe extern "C" fn cryptmark_options_secret(
     };
     // SAFETY: null or writable, as the caller promises.
     unsafe { guarded(error, set) }
+}
+
+/// A copy of a secret in locked memory.
+///
+/// # Safety
+/// `secret` is null or has `length` bytes.
+pub(crate) unsafe fn key_of(secret: *const u8, length: usize) -> Result<Key, Fault> {
+    if length > MOST_SECRET {
+        let message = format!("a secret of {length} bytes is too long");
+        return Err(Fault::input(message, "Give 8 MiB at most."));
+    }
+    match (secret.is_null(), length) {
+        (_, 0) => Ok(Key::from_slice(&[])),
+        (true, _) => Err(Fault::null("secret")),
+        // SAFETY: not null, and so many bytes, as the caller promises.
+        (false, _) => Ok(Key::from_slice(unsafe {
+            slice::from_raw_parts(secret, length)
+        })),
+    }
 }
 
 impl cryptmark_options {
@@ -148,6 +165,11 @@ impl cryptmark_options {
             "veracrypt_pim" => said.veracrypt_pim = Some(number(name, value)?),
             "key_derivation" => said.key_derivation = Some(value.to_owned()),
             "experimental" => said.experimental = flag(name, value)?,
+            "new_key_slot" => self.keys.new_slot = Some(number(name, value)?),
+            "last_key" => self.keys.last_too = flag(name, value)?,
+            "empty_passphrase" => self.allow_empty = flag(name, value)?,
+            "pbkdf" => self.pbkdf = Some(kdf(value)?),
+            "iter_time" => self.iter_time = Some(Duration::from_millis(number(name, value)?)),
             _ => {
                 let message = format!("there is no option `{name}`");
                 return Err(Fault::input(message, "cryptmark(3) lists the options."));
@@ -164,6 +186,16 @@ fn loss(name: &str) -> Result<State, Fault> {
         Fault::input(
             format!("there is no loss `{name}` to allow"),
             format!("Use one of: {names}."),
+        )
+    })
+}
+
+/// The key derivation of that name.
+fn kdf(name: &str) -> Result<KdfKind, Fault> {
+    KdfKind::named(name).ok_or_else(|| {
+        Fault::input(
+            format!("unknown key derivation `{name}`"),
+            "Use one of: pbkdf2, argon2i, argon2id.",
         )
     })
 }

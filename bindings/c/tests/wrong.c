@@ -140,6 +140,42 @@ int main(int argc, char **argv)
         cryptmark_options_free(plain);
     }
 
+    /* Secrets are added, changed and removed, and the last one stays. */
+    {
+        cryptmark_options *other = cryptmark_options_new();
+        const uint8_t *first = (const uint8_t *)passphrase, *second = (const uint8_t *)"second";
+        uint32_t slot = 99;
+
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_add(NULL, options, second, 6, &slot, &error));
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_add(argv[1], NULL, second, 6, &slot, &error));
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_add(argv[1], other, second, 6, &slot, &error));
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_add(argv[1], options, NULL, 6, &slot, &error));
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_add(argv[1], options, NULL, 0, &slot, &error));
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_key_change("/no/such", options, second, 6, NULL, &error));
+        EXPECT(CRYPTMARK_PROTECTED, cryptmark_key_remove(argv[1], options, &slot, &error));
+        TRUE(slot == 99);
+        EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_set(options, "pbkdf", "md5", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "pbkdf", "pbkdf2", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "iter_time", "1", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "new_key_slot", "5", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_key_add(argv[1], options, second, 6, &slot, &error));
+        TRUE(slot == 5);
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(other, "pbkdf", "pbkdf2", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(other, "iter_time", "1", &error));
+        EXPECT(CRYPTMARK_OK,
+               cryptmark_options_secret(other, CRYPTMARK_PASSPHRASE, second, 6, &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_key_change(argv[1], other, second, 4, &slot, &error));
+        TRUE(slot == 5);
+        EXPECT(CRYPTMARK_WRONG_SECRET, cryptmark_key_remove(argv[1], other, &slot, &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "key_slot", "5", &error));
+        EXPECT(CRYPTMARK_OK, cryptmark_key_remove(argv[1], options, &slot, &error));
+        cryptmark_options_free(other);
+        cryptmark_options_free(options);
+        options = cryptmark_options_new();
+        EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, first,
+                                                      strlen(passphrase), &error));
+    }
+
     /* For reading. */
     EXPECT(CRYPTMARK_OK, cryptmark_header(argv[1], NULL, &json, &error));
     TRUE(strstr(json, "\"uuid\""));

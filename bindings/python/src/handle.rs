@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use volume::judge::State;
 use volume::tcrypt::Keyfiles;
-use volume::{Access, Format, OpenOptions, Parameters, Volume, VolumeError, check_beside};
+use volume::{Access, Format, OpenOptions, Parameters, Place, Volume, VolumeError, check_beside};
 
 /// Opens the volume in `source`. `cryptmark.open` documents the rest.
 #[pyfunction]
@@ -119,7 +119,7 @@ pub fn open(
             {
                 check_beside((side, &**header), (image, &*data))?;
             }
-            Volume::on(data, header, secret, &options)
+            Volume::on(Place::of(data, header), secret, &options)
         }
     });
     watch.raised()?;

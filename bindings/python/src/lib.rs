@@ -8,6 +8,7 @@
 mod below;
 mod errors;
 mod handle;
+mod keys;
 mod object;
 mod run;
 mod secret;
@@ -29,6 +30,8 @@ mod _native {
 
     #[pymodule_export]
     use crate::handle::{Handle, open};
+    #[pymodule_export]
+    use crate::keys::change_keys;
     #[pymodule_export]
     use crate::run::run;
 

@@ -72,6 +72,12 @@ impl Machine {
         }
     }
 
+    /// This machine. Where the system does not say how much memory there is, it is taken for 1 GiB.
+    pub fn here() -> Self {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        Self::new(cores, total_memory().unwrap_or(1 << 30))
+    }
+
     /// Argon2 with `time` passes over all of that.
     pub const fn most_argon2(&self, variant: Argon2Variant, time: u32) -> Kdf {
         Kdf::Argon2 {
@@ -83,7 +89,27 @@ impl Machine {
     }
 }
 
+/// Bytes of memory that this machine has, where Linux says so.
+fn total_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    Some(kib << 10)
+}
+
 impl KdfKind {
+    /// The kind of that name, `pbkdf2`, `argon2i` or `argon2id`: cryptsetup's, with its hash.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "pbkdf2" => Some(Self::Pbkdf2(Hash::Sha256)),
+            "argon2i" => Some(Self::Argon2(Argon2Variant::I)),
+            "argon2id" => Some(Self::Argon2(Argon2Variant::Id)),
+            _ => None,
+        }
+    }
+
     /// The derivation that takes about `target` on `machine`, found by trials. `now` is a clock
     /// that only goes forward. The trials take two or three times `target`, and more if other
     /// programs use the machine.

@@ -380,6 +380,10 @@ pub enum VolumeError {
         slot: u32,
     },
 
+    /// A volume key opens no keyslot, and none was named.
+    #[error("the volume key does not show which keyslot is meant")]
+    UnnamedKeyslot,
+
     /// Other keyslots than the one that was opened would be lost.
     #[error("{count} more {} would be lost, because the secret for {} was not given", if *count == 1 { "keyslot" } else { "keyslots" }, if *count == 1 { "it" } else { "them" })]
     OtherKeyslots {

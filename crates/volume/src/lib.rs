@@ -83,9 +83,11 @@ pub mod luks2;
 mod luks_header;
 mod mapping;
 mod opening;
+pub mod operate;
 mod parameters;
 #[doc(hidden)]
 pub mod parts;
+mod place;
 #[doc(hidden)]
 pub mod plain;
 #[doc(hidden)]
@@ -110,6 +112,7 @@ pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
 pub use opening::Access;
 pub use parameters::Parameters;
+pub use place::Place;
 pub use secret::{Given, Secret, Unlocked};
 pub use tcrypt::{Keyfiles, Watch};
 pub use unfinished::{Unfinished, unfinished};

@@ -1,5 +1,6 @@
 //! [`LuksHeader::losses`]: what is lost when one header takes another's place.
 
+mod keys;
 mod own;
 
 pub use self::own::Own;
@@ -16,7 +17,7 @@ use std::fmt;
 const ONLINE: &str = "online-reencrypt";
 
 /// A header of LUKS, of either version.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum LuksHeader {
     /// Of version 1.
     Luks1(Box<luks1::Header>),

@@ -1,20 +1,20 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
-use crate::beside::{check_beside, side_header};
-use crate::judge::State;
+use crate::judge::{State, Use};
 use crate::opening::Terms;
+use crate::place::{Place, check_settled};
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
     tcrypt, unaligned, unfinished,
 };
-use block::{AlignedBuffer, BlockDevice, BlockError, FileDevice, FileOptions, signature};
+use block::{AlignedBuffer, BlockDevice, BlockError, signature};
 use cipher::Key;
 use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 /// Bytes that are read at a time, so that they are still in the CPU's cache when they are decrypted.
 const PIECE: usize = 256 << 10;
@@ -90,51 +90,34 @@ impl Volume {
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
         check_secret(secret)?;
-        let side = side_header(path, None);
-        let is_beside = options.header.is_none() && side.exists();
-        if is_beside && options.access == Access::Write {
-            return Err(VolumeError::RecoveryNeeded);
-        }
+        let use_ = match options.access {
+            Access::Read => Use::Read,
+            Access::Write => Use::WriteData,
+        };
+        let place = Place::open(path, options.header.as_deref(), use_)?;
         let searched = matches!(options.format, Some(Format::Tcrypt | Format::Veracrypt));
-        if is_beside && searched {
+        if place.is_beside() && searched {
             return Err(VolumeError::Reencrypting);
         }
-        let file = FileOptions {
-            write: options.access == Access::Write,
-            direct: false,
-            ..FileOptions::default()
-        };
-        let open = |path: &Path| -> Result<Arc<dyn BlockDevice>, VolumeError> {
-            Ok(Arc::new(FileDevice::open(path, &file)?))
-        };
-        let data = open(path)?;
-        let header = options.header.as_deref().or(is_beside.then_some(&*side));
-        let header = header.map(open).transpose()?;
-        if let (true, Some(header)) = (is_beside, &header) {
-            check_beside((&side, &**header), (path, &*data))?;
-        }
-        Self::on(data, header, secret, options)
+        Self::on(place, secret, options)
     }
 
-    /// Opens the volume on `data`, whose header is on `header`, if that is another device. What
-    /// stands beside its file is the caller's to know; `options.header` has no effect.
+    /// Opens the volume in a place that is open already; `options.header` has no effect.
     ///
     /// # Errors
     /// Those of [`open`](Self::open).
     pub fn on(
-        data: Arc<dyn BlockDevice>,
-        header: Option<Arc<dyn BlockDevice>>,
+        place: Place,
         secret: Option<&Secret>,
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
         check_secret(secret)?;
-        let is_apart = header.is_some();
-        let header = header.unwrap_or_else(|| Arc::clone(&data));
+        let [header, data] = place.devices();
         let format = match options.format {
             Some(format) => format,
             None => detect(&*header)?,
         };
-        if is_apart && !matches!(format, Format::Luks1 | Format::Luks2) {
+        if place.is_apart() && !matches!(format, Format::Luks1 | Format::Luks2) {
             return Err(VolumeError::Foreign {
                 parameter: "header",
                 format,
@@ -406,14 +389,4 @@ fn check_searched(
         true => Err(VolumeError::NotThis { format }),
         false => Ok(()),
     }
-}
-
-/// Refuses to write while another program reencrypts the volume.
-fn check_settled(header: &dyn BlockDevice) -> Result<(), VolumeError> {
-    #[cfg(target_os = "linux")]
-    if crate::luks2::Header::read(header).is_ok_and(|header| header.reencrypted_by().is_some()) {
-        return Err(VolumeError::Reencrypting);
-    }
-    let _ = header;
-    Ok(())
 }

@@ -5,7 +5,7 @@ use cipher::{Algorithm, Key, SectorSize};
 use cryptmark_volume::luks2::{Creation, Header};
 use cryptmark_volume::tcrypt::{self, Family};
 use cryptmark_volume::{
-    Access, Format, Hash, Kdf, Limits, OpenOptions, Parameters, Secret, Unfinished, Verdict,
+    Access, Format, Hash, Kdf, Limits, OpenOptions, Parameters, Place, Secret, Unfinished, Verdict,
     Volume, VolumeError, luks1, side_header, unfinished,
 };
 use rand_core::{Rng, SeedableRng};
@@ -65,7 +65,7 @@ fn any_bytes_are_those_of_a_byte_array() {
         let disk: Arc<dyn BlockDevice> = Arc::new(RamDevice::new(17 << 20));
         create(&*disk, sector);
         let secret = passphrase(PASSPHRASE);
-        let mut volume = Volume::on(disk, None, Some(&secret), &to_write()).unwrap();
+        let mut volume = Volume::on(Place::of(disk, None), Some(&secret), &to_write()).unwrap();
         let size = volume.size() as usize;
         assert_eq!(size, 1 << 20);
         volume.write_at(0, &vec![0; size]).unwrap();
@@ -104,7 +104,7 @@ fn writers_of_one_sector_keep_what_is_beside() {
     let disk: Arc<dyn BlockDevice> = Arc::new(RamDevice::new(17 << 20));
     create(&*disk, 4096);
     let secret = passphrase(PASSPHRASE);
-    let volume = Volume::on(disk, None, Some(&secret), &to_write()).unwrap();
+    let volume = Volume::on(Place::of(disk, None), Some(&secret), &to_write()).unwrap();
     thread::scope(|scope| {
         for writer in 0..4_u8 {
             let volume = &volume;
@@ -275,7 +275,12 @@ fn writing_stops_when_another_program_changes_the_header() {
         let disk: Arc<dyn BlockDevice> = Arc::new(RamDevice::new(17 << 20));
         create(&*disk, 512);
         let secret = passphrase(PASSPHRASE);
-        let volume = Volume::on(Arc::clone(&disk), None, Some(&secret), &to_write()).unwrap();
+        let volume = Volume::on(
+            Place::of(Arc::clone(&disk), None),
+            Some(&secret),
+            &to_write(),
+        )
+        .unwrap();
         volume.write_at(0, &[1; 512]).unwrap();
         volume.flush().unwrap();
         meddle(&*disk);
@@ -348,7 +353,12 @@ fn debug_tells_no_secret() {
     let disk: Arc<dyn BlockDevice> = Arc::new(RamDevice::new(17 << 20));
     create(&*disk, 512);
     let secret = passphrase(PASSPHRASE);
-    let volume = Volume::on(disk, None, Some(&secret), &OpenOptions::default()).unwrap();
+    let volume = Volume::on(
+        Place::of(disk, None),
+        Some(&secret),
+        &OpenOptions::default(),
+    )
+    .unwrap();
     let said = format!("{volume:?} {}", volume.info());
     assert!(said.contains("luks2") && !said.contains("correct horse"));
 }
@@ -421,7 +431,7 @@ fn volumes_that_are_cut_off_are_read_as_far_as_they_are_there() {
                 access,
                 ..OpenOptions::default()
             };
-            Volume::on(disk, None, Some(&secret), &options)
+            Volume::on(Place::of(disk, None), Some(&secret), &options)
         };
         assert_cut("LUKS2 of a fixed size", &image(&disk), size, open);
     }
@@ -453,7 +463,11 @@ fn volumes_that_are_cut_off_are_read_as_far_as_they_are_there() {
                 },
                 ..OpenOptions::default()
             };
-            Volume::on(disk, None, Some(&passphrase(PASSPHRASE)), &options)
+            Volume::on(
+                Place::of(disk, None),
+                Some(&passphrase(PASSPHRASE)),
+                &options,
+            )
         };
         assert_cut(format.name(), &image(&disk), needed, open);
     }
@@ -489,8 +503,7 @@ fn work_of_other_programs_is_theirs_to_finish() {
     let rebuilt = luks1::Header::rebuild(&disk).map(drop);
     let disk: Arc<dyn BlockDevice> = Arc::new(disk);
     let opened = Volume::on(
-        disk,
-        None,
+        Place::of(disk, None),
         Some(&passphrase(PASSPHRASE)),
         &OpenOptions::default(),
     );

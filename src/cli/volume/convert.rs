@@ -5,7 +5,7 @@ use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
 use volume::judge::Use;
-use volume::{Format, luks1, luks2};
+use volume::{Format, LuksHeader};
 
 /// Options of `cryptmark volume convert`.
 ///
@@ -45,33 +45,17 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         Disk::open(&options.image, Use::ChangeHeader)?;
     }
     let shown = path.display();
-    let changed = match (Format::detect(&device)?, wanted) {
-        (Some(Format::Luks1), Format::Luks2) => {
-            luks2::Header::convert(&device, luks1::Header::read(&device)?)?;
-            true
-        }
-        (Some(Format::Luks2), Format::Luks1) => {
-            luks2::Header::read(&device)?.into_luks1(&device)?;
-            true
-        }
-        // A cut may have left one copy of the header half written,
-        (Some(Format::Luks2), _) => {
-            luks2::Header::read(&device)?.repair(&device, false)?;
-            false
-        }
-        // or the second one of what it was.
-        (Some(Format::Luks1), _) => {
-            luks2::wipe_copies(&device, &luks1::Header::read(&device)?)?;
-            false
-        }
-        _ => {
-            return Err(Failure::new(
-                2,
-                format!("{shown} has no LUKS header"),
-                "Name a LUKS volume. If its header is in another file, name that with --header.",
-            ));
-        }
-    };
+    if !matches!(
+        Format::detect(&device)?,
+        Some(Format::Luks1 | Format::Luks2)
+    ) {
+        return Err(Failure::new(
+            2,
+            format!("{shown} has no LUKS header"),
+            "Name a LUKS volume. If its header is in another file, name that with --header.",
+        ));
+    }
+    let changed = LuksHeader::convert(&device, wanted)?;
     let already = if changed { "" } else { " already" };
     let title = wanted.title();
     print_done(&format!("{shown} is a {title} volume{already}\n"));

@@ -5,7 +5,7 @@ use super::backups;
 use super::create_tcrypt::{hides, resealed, warn_of_pim};
 use super::disk::Disk;
 use super::header;
-use super::keyslot::{KdfArguments, NewSecretArguments, keyslot_options};
+use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done, standard};
@@ -14,7 +14,7 @@ use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::judge::Use;
 use volume::tcrypt::{Family, Opening, Place};
-use volume::{Format, Kdf, Limits, Secret, Unlocked, VolumeError, luks1, luks2};
+use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -80,100 +80,25 @@ struct KillOptions {
     yes: bool,
 }
 
-/// A header with keyslots.
-#[derive(PartialEq)]
-enum Header {
-    Luks1(Box<luks1::Header>),
-    Luks2(Box<luks2::Header>),
-}
-
-impl Header {
-    fn read(format: Format, device: &Disk) -> Result<Self, Failure> {
-        match format {
-            Format::Luks1 => Ok(Self::Luks1(Box::new(luks1::Header::read(device)?))),
-            Format::Luks2 => Ok(Self::Luks2(Box::new(luks2::Header::read(device)?))),
-            other => Err(Failure::new(
-                2,
-                format!("a {} volume has no key slots", other.title()),
-                "Only LUKS volumes have key slots.",
-            )),
-        }
-    }
-
-    fn unlock(
-        &self,
-        device: &Disk,
-        secret: &Secret,
-        slot: Option<u32>,
-    ) -> Result<Unlocked, Failure> {
-        let limits = Limits::default();
-        Ok(match self {
-            Self::Luks1(header) => header.unlock(device, secret, slot, &limits)?,
-            Self::Luks2(header) => header.unlock(device, secret, slot, &limits)?,
-        })
-    }
-
-    fn add(
-        &mut self,
-        device: &Disk,
-        keys: (&Key, &Key),
-        kdf: Kdf,
-        slot: Option<u32>,
-    ) -> Result<u32, Failure> {
-        let (volume_key, passphrase) = keys;
-        Ok(match self {
-            Self::Luks1(header) => {
-                header.add_key(device, volume_key, passphrase, iterations(kdf), slot)?
-            }
-            Self::Luks2(header) => {
-                let options = keyslot_options(kdf);
-                header.add_key(device, volume_key, passphrase, &options, slot)?
-            }
-        })
-    }
-
-    fn change(
-        &mut self,
-        device: &Disk,
-        keys: (&Key, &Key),
-        kdf: Kdf,
-        slot: u32,
-    ) -> Result<u32, Failure> {
-        let (volume_key, passphrase) = keys;
-        Ok(match self {
-            Self::Luks1(header) => {
-                header.change_key(device, slot, volume_key, passphrase, iterations(kdf))?
-            }
-            Self::Luks2(header) => {
-                let options = keyslot_options(kdf);
-                header.change_key(device, slot, volume_key, passphrase, &options)?;
-                slot
-            }
-        })
-    }
-
-    fn kill(&mut self, device: &Disk, slot: u32, last_too: bool) -> Result<(), Failure> {
-        match self {
-            Self::Luks1(header) => header.kill_key(device, slot, last_too)?,
-            Self::Luks2(header) => header.kill_key(device, slot, last_too)?,
-        }
-        Ok(())
-    }
-
-    /// The hash that LUKS1 has for all its keyslots.
-    fn hash(&self) -> Option<volume::Hash> {
-        match self {
-            Self::Luks1(header) => Some(header.hash),
-            Self::Luks2(_) => None,
-        }
+/// The header of a volume with key slots.
+fn header(format: Format, device: &Disk) -> Result<LuksHeader, Failure> {
+    match format {
+        Format::Luks1 | Format::Luks2 => Ok(LuksHeader::read(device)?),
+        other => Err(Failure::new(
+            2,
+            format!("a {} volume has no key slots", other.title()),
+            "Only LUKS volumes have key slots.",
+        )),
     }
 }
 
-fn iterations(kdf: Kdf) -> u32 {
-    match kdf {
-        Kdf::Pbkdf2 { iterations, .. } => iterations,
-        Kdf::Argon2 { .. } => unreachable!("LUKS1 has no Argon2"),
-    }
+fn unlock(
+    header: &LuksHeader,
+    devices: &Devices,
+    secret: &Secret,
+    slot: Option<u32>,
+) -> Result<Unlocked, Failure> {
+    Ok(header.unlock(devices.header(), secret, slot, &Limits::default())?)
 }
 
 /// Gives a keyslot another passphrase.
@@ -185,21 +110,17 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let (devices, format, header) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
-    let found = header.unlock(devices.header(), &secret, volume.key_slot())?;
-    if found.slot.or(volume.key_slot()).is_none() {
-        return Err(Failure::new(
-            2,
-            "the volume key does not show which key slot to change",
-            "Name it with --key-slot.",
-        ));
-    }
+    let found = unlock(&header, &devices, &secret, volume.key_slot())?;
+    let slot = found.slot.or(volume.key_slot());
+    slot.ok_or(VolumeError::UnnamedKeyslot)?;
     let kdf = options.kdf.kdf(format, header.hash())?;
     let new = options.new.secret(volume.image())?;
     drop(devices);
     let (devices, mut header, unlocked) =
         take(volume, (header, found), &secret, volume.key_slot())?;
-    let slot = unlocked.slot.or(volume.key_slot()).unwrap_or_default();
-    let slot = header.change(devices.header(), (&unlocked.key, &new), kdf, slot)?;
+    let slot = unlocked.slot.or(volume.key_slot());
+    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
+    let slot = header.change_key(devices.header(), (&unlocked.key, &new), kdf, slot)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n{}",
         backups::reminder("the old passphrase")
@@ -273,14 +194,14 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let (devices, format, header) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
-    let found = header.unlock(devices.header(), &secret, volume.key_slot())?;
+    let found = unlock(&header, &devices, &secret, volume.key_slot())?;
     let kdf = options.kdf.kdf(format, header.hash())?;
     let new = options.new.secret(volume.image())?;
     drop(devices);
     let (devices, mut header, unlocked) =
         take(volume, (header, found), &secret, volume.key_slot())?;
     let keys = (&unlocked.key, &new);
-    let slot = header.add(devices.header(), keys, kdf, options.new_key_slot)?;
+    let slot = header.add_key(devices.header(), keys, kdf, options.new_key_slot)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n"
     ));
@@ -298,20 +219,14 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
             // A user that removes a key must have one that stays, or mean the one that opens.
             let (devices, format, header) = look(volume)?;
             let secret = options.secret.secret(format, volume.image())?;
-            let found = header.unlock(devices.header(), &secret, None)?;
+            let found = unlock(&header, &devices, &secret, None)?;
             drop(devices);
             let (devices, header, unlocked) = take(volume, (header, found), &secret, None)?;
             (devices, header, named.or(unlocked.slot))
         }
     };
-    let Some(slot) = slot else {
-        return Err(Failure::new(
-            2,
-            "the volume key does not show which key slot to remove",
-            "Name it with --key-slot.",
-        ));
-    };
-    header.kill(devices.header(), slot, options.yes)?;
+    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
+    header.kill_key(devices.header(), slot, options.yes)?;
     print_done(&format!(
         "key slot {slot} is removed\n{}",
         backups::reminder("what it opened with")
@@ -321,16 +236,19 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
 
 /// Opens the volume for reading, after a check that the header can be changed. So the user types no
 /// passphrase for a command that would be refused.
-fn look(volume: &VolumeArguments) -> Result<(Devices, Format, Header), Failure> {
+fn look(volume: &VolumeArguments) -> Result<(Devices, Format, LuksHeader), Failure> {
     volume.check_free()?;
     open(volume, volume.devices(Use::Read)?)
 }
 
 /// The format of the volume on `devices`, and its header.
-fn open(volume: &VolumeArguments, devices: Devices) -> Result<(Devices, Format, Header), Failure> {
+fn open(
+    volume: &VolumeArguments,
+    devices: Devices,
+) -> Result<(Devices, Format, LuksHeader), Failure> {
     let format = volume.format(devices.header())?;
     volume.refuse_foreign_options(format)?;
-    let header = Header::read(format, devices.header())?;
+    let header = header(format, devices.header())?;
     Ok((devices, format, header))
 }
 
@@ -339,14 +257,14 @@ fn open(volume: &VolumeArguments, devices: Devices) -> Result<(Devices, Format, 
 /// is changed.
 fn take(
     volume: &VolumeArguments,
-    (header, unlocked): (Header, Unlocked),
+    (header, unlocked): (LuksHeader, Unlocked),
     secret: &Secret,
     slot: Option<u32>,
-) -> Result<(Devices, Header, Unlocked), Failure> {
+) -> Result<(Devices, LuksHeader, Unlocked), Failure> {
     let (devices, _, now) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
     let unlocked = match now == header {
         true => unlocked,
-        false => now.unlock(devices.header(), secret, slot)?,
+        false => unlock(&now, &devices, secret, slot)?,
     };
     Ok((devices, now, unlocked))
 }

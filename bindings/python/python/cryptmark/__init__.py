@@ -10,6 +10,7 @@
 """
 
 from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
+from ._keys import add_key, change_key, remove_key
 from ._native import formats
 from ._run import Run, run
 from ._volume import Volume, info, open
@@ -24,8 +25,11 @@ __all__ = [
     "Run",
     "Volume",
     "WrongSecret",
+    "add_key",
+    "change_key",
     "formats",
     "info",
     "open",
+    "remove_key",
     "run",
 ]

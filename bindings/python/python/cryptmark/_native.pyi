@@ -41,6 +41,13 @@ def open(
     experimental: bool,
     allow: list[str],
 ) -> Handle: ...
+def change_keys(
+    path: str,
+    secret: Union[str, Tuple[str, bytearray]],
+    new: Union[None, str, Tuple[str, bytearray]],
+    keeps_old: bool,
+    options: Dict[str, Any],
+) -> int: ...
 def header(source: Union[str, File], format: Optional[str]) -> Dict[str, Any]: ...
 def formats() -> List[str]: ...
 def run(

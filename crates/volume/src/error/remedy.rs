@@ -93,6 +93,7 @@ impl VolumeError {
             Self::EmptyPassphrase => {
                 "Give a passphrase, or allow an empty one explicitly.".to_owned()
             }
+            Self::UnnamedKeyslot => "Name the keyslot.".to_owned(),
             Self::EmptyKeyslot { .. } => "Name a keyslot that is in use.".to_owned(),
             Self::UnboundKeyslot { .. } => {
                 "Name no keyslot, or one that is bound to the data.".to_owned()

@@ -1,0 +1,5 @@
+//! Changes of volumes, each the same for the program, Rust, C and Python.
+
+mod keys;
+
+pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};

@@ -1,0 +1,178 @@
+//! Changes of key slots, as libraries make them.
+
+use block::{BlockDevice, BlockError, FileDevice, FileOptions};
+use cipher::Key;
+use cryptmark_volume::judge::{State, Use};
+use cryptmark_volume::luks2::{Creation, Header};
+use cryptmark_volume::operate::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
+use cryptmark_volume::{
+    Access, Format, Hash, Kdf, LuksHeader, OpenOptions, Place, Secret, Volume, VolumeError,
+};
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+const KDF: Kdf = Kdf::Pbkdf2 {
+    hash: Hash::Sha256,
+    iterations: 1000,
+};
+
+/// A volume whose passphrase is `one`, and its volume key.
+fn volume(folder: &Path, format: Format) -> (PathBuf, Key) {
+    let path = folder.join(format.name());
+    File::create(&path).unwrap().set_len(18 << 20).unwrap();
+    let options = FileOptions {
+        write: true,
+        ..FileOptions::default()
+    };
+    let device = FileDevice::open(&path, &options).unwrap();
+    let key = Key::random(64).unwrap();
+    Header::create(&device, &Creation::new(KDF), &key, &Key::from_slice(b"one")).unwrap();
+    LuksHeader::convert(&device, format).unwrap();
+    device.flush().unwrap();
+    (path, key)
+}
+
+fn passphrase(text: &str) -> Secret {
+    Secret::Passphrase(Key::from_slice(text.as_bytes()))
+}
+
+fn new(text: &str) -> NewKey {
+    NewKey {
+        secret: Key::from_slice(text.as_bytes()),
+        cost: KeySlotCost::Fixed(KDF),
+        allow_empty: false,
+    }
+}
+
+/// Those of the passphrases that open the volume.
+fn opening<'a>(path: &Path, header: Option<&Path>, all: &[&'a str]) -> Vec<&'a str> {
+    let options = OpenOptions {
+        header: header.map(Path::to_owned),
+        ..OpenOptions::default()
+    };
+    let opens = |text: &&&str| Volume::open(path, Some(&passphrase(text)), &options).is_ok();
+    all.iter().filter(opens).copied().collect()
+}
+
+#[test]
+fn keys_are_added_changed_and_removed_in_the_volume_and_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = ["one", "two", "three"];
+    for format in [Format::Luks1, Format::Luks2] {
+        for is_apart in [false, true] {
+            let (path, _) = volume(folder.path(), format);
+            let copy = folder.path().join("header");
+            fs::copy(&path, &copy).unwrap();
+            let header = is_apart.then_some(&*copy);
+            let place = || Place::open(&path, header, Use::ChangeHeader).unwrap();
+            let options = KeyOptions::default();
+            let to_five = KeyOptions {
+                new_slot: Some(5),
+                ..options
+            };
+            let slot = add_key(&place(), &passphrase("one"), &new("two"), &to_five).unwrap();
+            assert_eq!(slot, 5);
+            assert_eq!(opening(&path, header, &all), ["one", "two"]);
+            let slot = change_key(&place(), &passphrase("two"), &new("three"), &options).unwrap();
+            assert_eq!(slot, if format == Format::Luks1 { 1 } else { 5 });
+            assert_eq!(opening(&path, header, &all), ["one", "three"]);
+            let first = KeyOptions {
+                slot: Some(0),
+                ..options
+            };
+            assert_eq!(
+                remove_key(&place(), &passphrase("three"), &first).unwrap(),
+                0
+            );
+            assert_eq!(opening(&path, header, &all), ["three"]);
+            let last = remove_key(&place(), &passphrase("three"), &options).unwrap_err();
+            assert!(matches!(last, VolumeError::LastKeyslot { .. }));
+            let last_too = KeyOptions {
+                last_too: true,
+                ..options
+            };
+            remove_key(&place(), &passphrase("three"), &last_too).unwrap();
+            assert!(opening(&path, header, &all).is_empty());
+            // The other header knows nothing of it.
+            if is_apart {
+                assert_eq!(opening(&path, None, &all), ["one"]);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [Format::Luks1, Format::Luks2] {
+        let (path, key) = volume(folder.path(), format);
+        let before = fs::read(&path).unwrap();
+        let place = Place::open(&path, None, Use::ChangeHeader).unwrap();
+        let options = KeyOptions::default();
+        let (one, key) = (passphrase("one"), Secret::VolumeKey(key));
+        let used = KeyOptions {
+            new_slot: Some(0),
+            ..options
+        };
+        let argon2 = NewKey {
+            cost: KeySlotCost::Fixed(Kdf::Argon2 {
+                variant: cryptmark_volume::Argon2Variant::Id,
+                time: 4,
+                memory_kib: 64,
+                lanes: 1,
+            }),
+            ..new("two")
+        };
+        let empty = add_key(&place, &one, &new(""), &options).unwrap_err();
+        assert!(matches!(empty, VolumeError::EmptyPassphrase));
+        let wrong = add_key(&place, &passphrase("no"), &new("two"), &options).unwrap_err();
+        assert!(matches!(wrong, VolumeError::NoKeyslotFits { .. }));
+        let used = add_key(&place, &one, &new("two"), &used).unwrap_err();
+        assert!(matches!(used, VolumeError::KeyslotInUse { slot: 0 }));
+        for unnamed in [
+            change_key(&place, &key, &new("two"), &options),
+            remove_key(&place, &key, &options),
+        ] {
+            assert!(matches!(unnamed, Err(VolumeError::UnnamedKeyslot)));
+        }
+        if format == Format::Luks1 {
+            let lacks = add_key(&place, &one, &argon2, &options).unwrap_err();
+            assert_eq!(lacks.to_string(), "LUKS1 has no key slot with Argon2");
+        }
+        drop(place);
+        assert!(fs::read(&path).unwrap() == before);
+        assert_eq!(LuksHeader::read(&*opened(&path)).unwrap().format(), format);
+    }
+}
+
+fn opened(path: &Path) -> Box<dyn BlockDevice> {
+    Box::new(FileDevice::open(path, &FileOptions::default()).unwrap())
+}
+
+#[test]
+fn a_place_that_others_use_or_that_holds_something_else_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = volume(folder.path(), Format::Luks2);
+    let to_write = OpenOptions {
+        access: Access::Write,
+        ..OpenOptions::default()
+    };
+    let used = Volume::open(&path, Some(&passphrase("one")), &to_write).unwrap();
+    let refused = Place::open(&path, None, Use::ChangeHeader).unwrap_err();
+    assert!(matches!(
+        refused,
+        VolumeError::Block(BlockError::InUse { .. })
+    ));
+    drop(used);
+    // A partition table was written over the start, and the second header is stale.
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[..4096].fill(0);
+    bytes[446..462].copy_from_slice(&[0x80, 0, 2, 0, 0x83, 0, 9, 0, 1, 0, 0, 0, 0, 64, 0, 0]);
+    bytes[510..512].copy_from_slice(&[0x55, 0xAA]);
+    fs::write(&path, bytes).unwrap();
+    let refused = Place::open(&path, None, Use::ChangeHeader).unwrap_err();
+    assert!(
+        matches!(&refused, VolumeError::Judged(found) if found.state == State::StaleHeader),
+        "{refused}"
+    );
+}
