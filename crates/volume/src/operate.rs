@@ -1,4 +1,4 @@
-//! Changes of volumes, each the same for the program, Rust, C and Python.
+//! Changes of volumes, each the same for Rust, C and Python.
 
 mod keys;
 
