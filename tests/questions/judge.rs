@@ -51,7 +51,7 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
             image[..16 << 10].fill(0);
             image[..512].copy_from_slice(&table());
             sandbox.write("d.img", image);
-            (false, "only an old copy of that header is left")
+            (false, "what is left of that header is older")
         }
         State::Member => {
             create("d.img", sectors);

@@ -161,7 +161,7 @@ impl fmt::Display for Finding {
             State::Data => write!(f, "holds {found}"),
             State::StaleHeader => write!(
                 f,
-                "holds {found} where its header was, and only an old copy of that header is left"
+                "holds {found} in the place of its header, and what is left of that header is older"
             ),
             State::Member => write!(f, "is {found}, and the other disks would differ from it"),
             State::Unfinished | State::Exposed => f.write_str(found),
