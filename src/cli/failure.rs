@@ -171,6 +171,12 @@ impl From<StorageError> for Failure {
     }
 }
 
+impl From<BlockError> for Failure {
+    fn from(error: BlockError) -> Self {
+        VolumeError::Block(error).into()
+    }
+}
+
 impl From<VolumeError> for Failure {
     fn from(error: VolumeError) -> Self {
         let code = match error.verdict() {

@@ -19,6 +19,7 @@ use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
 use serve::nbd::ClientError;
 use volume::bitlk::ProtectorKind;
+use volume::judge::State;
 use volume::recall::RecallError;
 use volume::{Finisher, Format, Given, Instead, VolumeError};
 
@@ -129,10 +130,6 @@ impl CliRemedy for VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first. Give --yes if the data may be lost."
             }
-            Self::OtherKeyslots { .. } => {
-                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
-                 Give --yes if they may be lost."
-            }
             Self::Reencrypting => {
                 "Finish the reencryption first, with `cryptmark volume reencrypt`."
             }
@@ -150,6 +147,10 @@ impl CliRemedy for VolumeError {
             Self::Stranger { .. } => {
                 "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
                  header repair` with --yes."
+            }
+            Self::Judged(finding) if finding.state == State::Keyslots => {
+                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
+                 If the others may be lost, confirm with --yes."
             }
             Self::Judged(finding) => return finding.remedy_by("confirm with --yes"),
             Self::Beside { .. } => {

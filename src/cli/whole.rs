@@ -10,8 +10,8 @@ pub use kind::Kind;
 
 use super::Failure;
 use super::volume::losses;
-use block::PathKind;
 use block::hold::{self, Hold};
+use block::{PathKind, folder_of};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -50,7 +50,7 @@ impl Target {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(failed(error)),
         };
-        if there.as_ref().is_some_and(Metadata::is_dir) || !folder(path).is_dir() {
+        if there.as_ref().is_some_and(Metadata::is_dir) || !folder_of(path).is_dir() {
             return Err(Failure::new(
                 2,
                 format!("cannot write {}", path.display()),
@@ -133,7 +133,7 @@ impl Target {
     /// # Errors
     /// Those of making it.
     pub fn draft(&self, mode: u32) -> io::Result<Draft> {
-        Draft::new(folder(&self.path), mode)
+        Draft::new(folder_of(&self.path), mode)
     }
 
     /// Gives a draft its name, after its content is on the disk.
@@ -155,7 +155,7 @@ impl Target {
             (Some(_), Err(error)) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => draft.name(&self.path)?,
         }
-        sync(folder(&self.path))?;
+        block::sync_name(&self.path)?;
         if self.there.as_ref().is_some_and(has_other_names) {
             eprintln!(
                 "warning: {} was a hard link; its other names still have the old content",
@@ -211,7 +211,7 @@ fn refused_link(path: &Path, end: &Path, kind: Kind) -> Failure {
 /// Whether two paths lead to the same file, which may not be there yet.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
-        let named = || Some(folder(path).canonicalize().ok()?.join(path.file_name()?));
+        let named = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
         path.canonicalize().ok().or_else(named)
     };
     one == other || place(one).is_some_and(|one| Some(one) == place(other))
@@ -281,14 +281,14 @@ fn is_stream(_: &Metadata) -> bool {
 fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..MOST_LINKS {
-        let parent = folder(&path).canonicalize().unwrap_or_default();
+        let parent = folder_of(&path).canonicalize().unwrap_or_default();
         if parent.starts_with("/proc") && parent.ends_with("fd") {
             return Ok(parent.join(path.file_name().unwrap_or_default()));
         }
         match fs::symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => {
                 let next = fs::read_link(&path)?;
-                path = folder(&path).join(next);
+                path = folder_of(&path).join(next);
             }
             _ => return Ok(path),
         }
@@ -325,7 +325,7 @@ pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
 /// # Errors
 /// Those of writing; there is no file then.
 pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = Draft::new(folder(path), 0o600)?;
+    let draft = Draft::new(folder_of(path), 0o600)?;
     let mut file = draft.file();
     for (part, at) in bytes.chunks(HOLE).zip(0..) {
         if part.iter().any(|byte| *byte != 0) {
@@ -336,43 +336,7 @@ pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.set_len(bytes.len() as u64)?;
     file.sync_all()?;
     draft.name(path)?;
-    sync(folder(path))
-}
-
-/// Where `path` is.
-fn folder(path: &Path) -> &Path {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    folder.unwrap_or(Path::new("."))
-}
-
-/// Sees to it that the name of a new file is on the disk.
-///
-/// # Errors
-/// Those of its folder.
-pub fn sync_name(path: &Path) -> io::Result<()> {
-    sync(folder(path))
-}
-
-/// A new name is only there after its folder is on the disk.
-#[cfg(unix)]
-fn sync(folder: &Path) -> io::Result<()> {
-    match File::open(folder).and_then(|folder| folder.sync_all()) {
-        // Some file systems have no such thing, and some folders may not be read.
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::InvalidInput | io::ErrorKind::PermissionDenied
-            ) =>
-        {
-            Ok(())
-        }
-        synced => synced,
-    }
-}
-
-#[cfg(not(unix))]
-fn sync(_: &Path) -> io::Result<()> {
-    Ok(())
+    block::sync_name(path)
 }
 
 #[cfg(test)]

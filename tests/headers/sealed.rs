@@ -23,9 +23,12 @@ fn refused(sandbox: &Sandbox, code: i32, options: &str) -> String {
 fn what_cannot_be_is_refused_before_anything_is_made() {
     let sandbox = sandbox().with_file("pass", "a passphrase of many letters\n");
     for (options, words) in [
-        ("-c aes-gcm-random", "--integrity"),
-        ("-c aes-xts-random --type luks1", "--integrity"),
-        ("-c aes-gcm-random --type veracrypt --quick", "--integrity"),
+        ("-c aes-gcm-random", "an integrity algorithm"),
+        ("-c aes-xts-random --type luks1", "an integrity algorithm"),
+        (
+            "-c aes-gcm-random --type veracrypt --quick",
+            "an integrity algorithm",
+        ),
         ("--integrity hmac-sha256 --type luks1", "LUKS1"),
         ("--integrity crc32c", "hmac-sha256"),
         ("--integrity aead", "aes-gcm-random"),

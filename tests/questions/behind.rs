@@ -145,8 +145,8 @@ fn a_volume_on_a_device_takes_no_more_than_it_was_told() {
         (code, said)
     };
     for (line, code, words) in [
-        ("--to 3M", 2, "--to 4194304"),
-        ("--to 3M --yes", 2, "--to 4194304"),
+        ("--to 3M", 2, "Give 4194304"),
+        ("--to 3M --yes", 2, "Give 4194304"),
         ("--to 4M", 4, "behind the volume"),
     ] {
         let (got, said) = run(line);

@@ -20,6 +20,7 @@ fn command(use_: Use) -> String {
         Use::ChangeHeader => {
             format!("key add V --passphrase-file pass --new-passphrase-file other {CHEAP}")
         }
+        Use::ChangeLayout => "resize V --to 30MiB".into(),
         Use::MendHeader => "header repair V --passphrase-file pass".into(),
         Use::Reencrypt => format!("reencrypt V --passphrase-file pass {CHEAP} --no-progress"),
         Use::Encrypt => {
@@ -87,10 +88,7 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
             sandbox.volume(&format!(
                 "reencrypt d.img --passphrase-file pass {CHEAP} --no-progress"
             ));
-            (
-                true,
-                "has a header of its own, and h describes another encryption of the data",
-            )
+            (true, "a header of its own")
         }
         State::Unencrypted => {
             create("d.img --header h", sectors);
@@ -99,6 +97,9 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
                 true,
                 "would not be there if the data were encrypted this way",
             )
+        }
+        State::Weak | State::Keyslots | State::Hidden | State::Behind | State::CutOff => {
+            unreachable!("`CHOICES` has them")
         }
         State::Unknown => {
             create("other.img --header h2", sectors);
@@ -114,11 +115,18 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
 
 /// Has both copies of the header say that the data have no cipher.
 fn expose(image: &mut [u8]) {
+    rewrite(image, |json| {
+        json["segments"]["0"]["encryption"] = "cipher_null-ecb".into();
+    });
+}
+
+/// Changes the metadata in both copies of a LUKS2 header.
+fn rewrite(image: &mut [u8], change: impl Fn(&mut Value)) {
     const HEADER: usize = 16 << 10;
     for copy in image[..2 * HEADER].chunks_mut(HEADER) {
         let end = 4096 + copy[4096..].iter().position(|&byte| byte == 0).unwrap();
         let mut json: Value = serde_json::from_slice(&copy[4096..end]).unwrap();
-        json["segments"]["0"]["encryption"] = "cipher_null-ecb".into();
+        change(&mut json);
         let text = json.to_string();
         copy[4096..].fill(0);
         copy[4096..4096 + text.len()].copy_from_slice(text.as_bytes());
@@ -137,10 +145,192 @@ fn table() -> [u8; 512] {
     sector
 }
 
+/// A loss that follows from what is chosen: the state, the use, what makes the volume, the command,
+/// and the words of its question.
+type Choice = (
+    State,
+    Use,
+    &'static [&'static str],
+    &'static str,
+    &'static str,
+);
+
+const MAKE: &str = "create d.img --size 24MiB --passphrase-file pass CHEAP";
+const VERA: &str = "create d.img --size 4MiB --type veracrypt --quick --passphrase-file pass";
+
+const CHOICES: [Choice; 12] = [
+    (
+        State::Weak,
+        Use::Overwrite,
+        &[],
+        "create d.img --size 24MiB --cipher aes-ecb --passphrase-file pass CHEAP",
+        "aes-ecb does not protect",
+    ),
+    (
+        State::Weak,
+        Use::Overwrite,
+        &[],
+        "create d.img --size 4MiB --type veracrypt --veracrypt-pim 1 --quick --passphrase-file short",
+        "makes passphrases cheap to guess",
+    ),
+    (
+        State::Weak,
+        Use::Encrypt,
+        &["DATA"],
+        "reencrypt d.img --encrypt --header new --cipher aes-ecb --passphrase-file pass CHEAP",
+        "aes-ecb does not protect",
+    ),
+    (
+        State::Weak,
+        Use::Reencrypt,
+        &[MAKE],
+        "reencrypt d.img --cipher aes-ecb --passphrase-file pass CHEAP",
+        "aes-ecb does not protect",
+    ),
+    (
+        State::Keyslots,
+        Use::Reencrypt,
+        &[
+            MAKE,
+            "key add d.img --passphrase-file pass --new-passphrase-file other CHEAP",
+        ],
+        "reencrypt d.img --passphrase-file pass CHEAP",
+        "would lose 1 more key slot",
+    ),
+    (
+        State::Hidden,
+        Use::Reencrypt,
+        &[VERA],
+        "reencrypt d.img --type veracrypt --passphrase-file pass CHEAP",
+        "may have a hidden volume",
+    ),
+    (
+        State::Behind,
+        Use::ChangeLayout,
+        &[MAKE, "BEHIND"],
+        "resize d.img --to 30MiB",
+        "holds data behind the volume",
+    ),
+    (
+        State::Behind,
+        Use::ChangeLayout,
+        &[VERA, "BEHIND"],
+        "resize d.img --type veracrypt --to 30MiB --passphrase-file pass",
+        "holds data behind the volume",
+    ),
+    (
+        State::Behind,
+        Use::Reencrypt,
+        &[MAKE, "BEHIND"],
+        "reencrypt d.img --decrypt --passphrase-file pass",
+        "holds data behind the volume",
+    ),
+    (
+        State::CutOff,
+        Use::ChangeLayout,
+        &[MAKE],
+        "resize d.img --to 20MiB",
+        "which would be cut off",
+    ),
+    (
+        State::CutOff,
+        Use::ChangeLayout,
+        &[MAKE, "FIXED"],
+        "resize d.img --to 20MiB",
+        "which would be cut off",
+    ),
+    (
+        State::CutOff,
+        Use::ChangeLayout,
+        &["create d.img --size 24MiB --type luks1 --passphrase-file pass CHEAP"],
+        "resize d.img --to 20MiB",
+        "which would be cut off",
+    ),
+];
+
+/// The states that stand at a place; the others follow from a choice.
+fn standing() -> impl Iterator<Item = State> {
+    let chosen = |state: &State| CHOICES.iter().any(|choice| choice.0 == *state);
+    State::ALL.into_iter().filter(move |state| !chosen(state))
+}
+
+/// Makes the length of the data in a LUKS2 header a fixed one.
+fn fix(image: &mut [u8], bytes: u64) {
+    rewrite(image, |json| {
+        json["segments"]["0"]["size"] = bytes.to_string().into();
+    });
+}
+
+#[test]
+fn every_choice_that_loses_something_is_asked_for() {
+    let sandbox = sandbox();
+    sandbox.write("short", "few letters\n");
+    for state in State::ALL
+        .into_iter()
+        .filter(|state| !standing().any(|other| other == *state))
+    {
+        for use_ in Use::ALL.into_iter().filter(|use_| *use_ != Use::Overwrite) {
+            let is_tried = CHOICES
+                .iter()
+                .any(|choice| (choice.0, choice.1) == (state, use_));
+            assert_eq!(
+                use_.ruling(state) == Ruling::Ask,
+                is_tried,
+                "{state:?} {use_:?}"
+            );
+        }
+    }
+    for (state, _, makes, line, words) in CHOICES {
+        for name in ["d.img", "new"] {
+            let _ = fs::remove_file(sandbox.path(name));
+        }
+        for make in makes {
+            match *make {
+                "DATA" => file(&sandbox, "d.img", 24 * MIB, &[(4096, &[7; 4096])]),
+                "FIXED" => {
+                    let mut image = sandbox.read("d.img");
+                    fix(&mut image, 8 * MIB);
+                    sandbox.write("d.img", image);
+                }
+                "BEHIND" => {
+                    let mut image = sandbox.read("d.img");
+                    let end = image.len() as u64;
+                    if image.starts_with(b"LUKS") {
+                        fix(&mut image, end - 16 * MIB);
+                    }
+                    image.resize(25 << 20, 0);
+                    image[(end + 8192) as usize..][..16].copy_from_slice(b"mine, not theirs");
+                    sandbox.write("d.img", image);
+                }
+                command => {
+                    sandbox.volume(&command.replace("CHEAP", CHEAP));
+                }
+            }
+        }
+        let before = sandbox
+            .path("d.img")
+            .exists()
+            .then(|| sandbox.read("d.img"));
+        let line = line.replace("CHEAP", CHEAP);
+        let answer = run(&sandbox, &line, b"");
+        let case = format!("{state:?}: `{line}` {answer:?}");
+        assert_eq!(answer.code, Some(4), "{case}");
+        assert!(answer.said.contains(words), "{case}");
+        let after = sandbox
+            .path("d.img")
+            .exists()
+            .then(|| sandbox.read("d.img"));
+        assert!(after == before, "{case}");
+        assert!(!sandbox.path("new").exists(), "{case}");
+        let answer = run(&sandbox, &format!("{line} --yes"), b"");
+        assert_eq!(answer.code, Some(0), "{case}: {answer:?}");
+    }
+}
+
 #[test]
 fn every_cell_of_the_table_is_what_the_program_does() {
     let sandbox = sandbox();
-    for state in State::ALL {
+    for state in standing() {
         let (is_apart, words) = build(&sandbox, state);
         let names: &[&str] = if is_apart {
             &["d.img", "h"]
@@ -203,7 +393,7 @@ fn every_cell_of_the_table_is_what_the_program_does() {
 fn the_engine_says_the_same_as_the_program() {
     let sandbox = sandbox();
     let secret = Secret::Passphrase(cipher::Key::from_slice(b"a passphrase of many letters"));
-    for state in State::ALL {
+    for state in standing() {
         let (is_apart, _) = build(&sandbox, state);
         for (access, use_) in [(Access::Read, Use::Read), (Access::Write, Use::WriteData)] {
             if (state, use_) == (State::Unfinished, Use::Read) {

@@ -135,7 +135,7 @@ fn little_data_before_a_tail_are_decrypted() {
     bytes[length as usize..].fill(7);
     sandbox.write("v", bytes);
     let said = sandbox.refused("v", 4, "reencrypt v --decrypt");
-    assert!(said.contains("bytes behind the data"), "{said}");
+    assert!(said.contains("data behind the volume"), "{said}");
     sandbox.ours("reencrypt v --decrypt --yes");
     assert!(sandbox.read("v") == small);
 }

@@ -189,14 +189,14 @@ fn values_that_are_not_possible() {
         (
             "create new --type plain --key-file key --size 1MiB",
             2,
-            "--key-file has no meaning for a volume without a header",
+            "--key-file has no meaning for a plain volume",
             "Omit it, or choose another --type.",
         ),
         (
             "create new --header new --size 20MiB --passphrase-file pass",
             2,
-            "new would be header and data at once",
-            "Name another file with --header, or omit it.",
+            "--header new is the same as new",
+            "Name another file or device.",
         ),
         (
             "create new --size 20MiB --cipher cipher_null-ecb --passphrase-file pass",

@@ -36,6 +36,19 @@ typedef struct cryptmark_volume cryptmark_volume;
 // What came of a call: one of the codes that follow.
 typedef int cryptmark_code;
 
+// What a long call asks and tells. Each function may be NULL.
+typedef struct {
+  // What the functions are called with.
+  void *user;
+  // Whether a loss is accepted: not 0 for yes. `loss` is its name, as the option "allow" has it,
+  // and `found` says in UTF-8 what was found. All questions come before anything is written, on
+  // the calling thread. NULL accepts nothing.
+  int (*ask)(void *user, const char *loss, const char *found);
+  // How many bytes are done, of how many. Not 0 stops, and the call gives CRYPTMARK_INTERRUPTED.
+  // It is called on any thread, by one at a time.
+  int (*progress)(void *user, uint64_t done, uint64_t total);
+} cryptmark_calls;
+
 // It was done.
 #define CRYPTMARK_OK 0
 
@@ -50,6 +63,9 @@ typedef int cryptmark_code;
 
 // It was refused, because data would be lost.
 #define CRYPTMARK_PROTECTED 4
+
+// A callback of the caller has stopped it.
+#define CRYPTMARK_INTERRUPTED 130
 
 #ifdef __cplusplus
 extern "C" {
@@ -77,6 +93,12 @@ const char *cryptmark_error_message(const cryptmark_error *error);
 //
 // `error` is one that a call has given, and not freed.
 const char *cryptmark_error_remedy(const cryptmark_error *error);
+
+// The name of the loss that the option "allow" accepts, or NULL if there is none. It lives as long
+// as the error.
+//
+// `error` is one that a call has given, and not freed.
+const char *cryptmark_error_question(const cryptmark_error *error);
 
 // Frees an error. NULL is allowed.
 //
@@ -108,6 +130,15 @@ cryptmark_code cryptmark_options_secret(cryptmark_options *options,
                                         const uint8_t *secret,
                                         size_t length,
                                         cryptmark_error **error);
+
+// Adds a secret of another key slot that cryptmark_reencrypt keeps. Its bytes are copied to memory
+// that is locked, and may be wiped afterwards.
+//
+// `options` are from cryptmark_options_new. `secret` has `length` bytes.
+cryptmark_code cryptmark_options_keep(cryptmark_options *options,
+                                      const uint8_t *secret,
+                                      size_t length,
+                                      cryptmark_error **error);
 
 // Opens the volume in the file or on the block device at `path`.
 //
@@ -203,6 +234,45 @@ cryptmark_code cryptmark_key_remove(const char *path,
                                     const cryptmark_options *options,
                                     uint32_t *slot,
                                     cryptmark_error **error);
+
+// Makes a volume in the file or on the block device at `path`: of the option "format", or LUKS2. A
+// file that does not exist is made, `bytes` long; for others, `bytes` is not used. The secret of the
+// options opens the volume then; "pbkdf" and "iter_time" say how long that takes.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_create(const char *path,
+                                const cryptmark_options *options,
+                                uint64_t bytes,
+                                const cryptmark_calls *calls,
+                                cryptmark_error **error);
+
+// Gives the data of the LUKS2 volume at `path` another key, and the cipher, key_size, sector_size
+// and hash of the options. The secret of the options stays, and those of cryptmark_options_keep. A
+// change that was stopped is continued. The volume opens at any time.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_reencrypt(const char *path,
+                                   const cryptmark_options *options,
+                                   const cryptmark_calls *calls,
+                                   cryptmark_error **error);
+
+// Makes the LUKS volume at `path` one of the option "format", luks1 or luks2. Its key slots and data
+// stay.
+//
+// `path` is a text. `options` are from cryptmark_options_new.
+cryptmark_code cryptmark_convert(const char *path,
+                                 const cryptmark_options *options,
+                                 cryptmark_error **error);
+
+// Gives the volume at `path`, with its header, the length `bytes`. A TrueCrypt or VeraCrypt volume
+// needs its format and secret in the options, and can only become larger.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_resize(const char *path,
+                                const cryptmark_options *options,
+                                uint64_t bytes,
+                                const cryptmark_calls *calls,
+                                cryptmark_error **error);
 
 // Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
 // the server afterwards, whatever the code is: do not close it. Only this user may connect.

@@ -1,11 +1,13 @@
 //! Errors: a code, a message and a remedy.
 
 use crate::text::text;
+use ::volume::judge::Ruling;
 use ::volume::{Verdict, VolumeError};
 use std::any::Any;
 use std::error::Error;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null;
 
 /// What came of a call: one of the codes that follow.
 pub type cryptmark_code = c_int;
@@ -21,11 +23,15 @@ pub const CRYPTMARK_WRONG_SECRET: cryptmark_code = 3;
 /// It was refused, because data would be lost.
 pub const CRYPTMARK_PROTECTED: cryptmark_code = 4;
 
+/// A callback of the caller has stopped it.
+pub const CRYPTMARK_INTERRUPTED: cryptmark_code = 130;
+
 /// An error. Free it with cryptmark_error_free.
 pub struct cryptmark_error {
     code: cryptmark_code,
     message: CString,
     remedy: CString,
+    question: Option<CString>,
 }
 
 /// What a call fails with here.
@@ -33,6 +39,8 @@ pub(crate) struct Fault {
     pub(crate) code: cryptmark_code,
     pub(crate) message: String,
     pub(crate) remedy: String,
+    /// The name of the loss that a caller can allow.
+    pub(crate) question: Option<&'static str>,
 }
 
 impl Fault {
@@ -41,6 +49,7 @@ impl Fault {
             code: CRYPTMARK_BAD_INPUT,
             message: message.into(),
             remedy: remedy.into(),
+            question: None,
         }
     }
 
@@ -56,6 +65,7 @@ impl Fault {
             code: CRYPTMARK_FAILED,
             message: format!("a fault in cryptmark: {}", said.unwrap_or("unknown")),
             remedy: "Report this.".to_owned(),
+            question: None,
         }
     }
 }
@@ -74,13 +84,20 @@ impl From<VolumeError> for Fault {
         }
         Self {
             code: match error.verdict() {
-                Verdict::Failed | Verdict::Interrupted => CRYPTMARK_FAILED,
+                Verdict::Failed => CRYPTMARK_FAILED,
+                Verdict::Interrupted => CRYPTMARK_INTERRUPTED,
                 Verdict::BadInput => CRYPTMARK_BAD_INPUT,
                 Verdict::WrongSecret => CRYPTMARK_WRONG_SECRET,
                 Verdict::Protected => CRYPTMARK_PROTECTED,
             },
             message,
             remedy: error.remedy(),
+            question: match &error {
+                VolumeError::Judged(finding) if finding.ruling() == Ruling::Ask => {
+                    Some(finding.state.name())
+                }
+                _ => None,
+            },
         }
     }
 }
@@ -105,6 +122,7 @@ pub(crate) unsafe fn guarded(
             code,
             message: text(&fault.message),
             remedy: text(&fault.remedy),
+            question: fault.question.map(text),
         });
         // SAFETY: it may be written, as the caller promises.
         unsafe { error.write(Box::into_raw(told)) };
@@ -137,6 +155,18 @@ pub unsafe extern "C" fn cryptmark_error_message(error: *const cryptmark_error) 
 pub unsafe extern "C" fn cryptmark_error_remedy(error: *const cryptmark_error) -> *const c_char {
     // SAFETY: null or an error, as the caller promises.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.remedy.as_ptr())
+}
+
+/// The name of the loss that the option "allow" accepts, or NULL if there is none. It lives as long
+/// as the error.
+///
+/// `error` is one that a call has given, and not freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_error_question(error: *const cryptmark_error) -> *const c_char {
+    // SAFETY: null or an error, as the caller promises.
+    let error = unsafe { error.as_ref() };
+    let question = error.and_then(|error| error.question.as_ref());
+    question.map_or(null(), |question| question.as_ptr())
 }
 
 /// Frees an error. NULL is allowed.

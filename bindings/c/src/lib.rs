@@ -18,6 +18,7 @@
 
 mod error;
 mod keys;
+mod operate;
 mod options;
 #[cfg(target_os = "linux")]
 mod server;
@@ -26,6 +27,7 @@ mod volume;
 
 pub use error::*;
 pub use keys::*;
+pub use operate::*;
 pub use options::*;
 #[cfg(target_os = "linux")]
 pub use server::*;

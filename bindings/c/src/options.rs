@@ -30,6 +30,13 @@ pub struct cryptmark_options {
     pub(crate) pbkdf: Option<KdfKind>,
     pub(crate) iter_time: Option<Duration>,
     pub(crate) allow_empty: bool,
+    pub(crate) kept: Vec<Key>,
+    pub(crate) integrity: Option<String>,
+    pub(crate) label: String,
+    pub(crate) subsystem: String,
+    pub(crate) uuid: Option<String>,
+    pub(crate) wipe: bool,
+    pub(crate) quick: bool,
 }
 
 /// The bytes of a passphrase, without a newline.
@@ -124,6 +131,28 @@ pub unsafe extern "C" fn cryptmark_options_secret(
     unsafe { guarded(error, set) }
 }
 
+/// Adds a secret of another key slot that cryptmark_reencrypt keeps. Its bytes are copied to memory
+/// that is locked, and may be wiped afterwards.
+///
+/// `options` are from cryptmark_options_new. `secret` has `length` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_options_keep(
+    options: *mut cryptmark_options,
+    secret: *const u8,
+    length: usize,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let keep = || {
+        // SAFETY: null or options, as the caller promises, which nothing else uses now.
+        let options = unsafe { options.as_mut() }.ok_or_else(|| Fault::null("options"))?;
+        // SAFETY: as the caller promises.
+        options.kept.push(unsafe { key_of(secret, length) }?);
+        Ok(())
+    };
+    // SAFETY: null or writable, as the caller promises.
+    unsafe { guarded(error, keep) }
+}
+
 /// A copy of a secret in locked memory.
 ///
 /// # Safety
@@ -169,6 +198,12 @@ impl cryptmark_options {
             "last_key" => self.keys.last_too = flag(name, value)?,
             "empty_passphrase" => self.allow_empty = flag(name, value)?,
             "pbkdf" => self.pbkdf = Some(kdf(value)?),
+            "integrity" => self.integrity = Some(value.to_owned()),
+            "label" => self.label = value.to_owned(),
+            "subsystem" => self.subsystem = value.to_owned(),
+            "uuid" => self.uuid = Some(value.to_owned()),
+            "wipe" => self.wipe = flag(name, value)?,
+            "quick" => self.quick = flag(name, value)?,
             "iter_time" => self.iter_time = Some(Duration::from_millis(number(name, value)?)),
             _ => {
                 let message = format!("there is no option `{name}`");

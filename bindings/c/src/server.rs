@@ -104,11 +104,13 @@ pub unsafe extern "C" fn cryptmark_serve_end(
             None => Ok(()),
             Some(failures) => Err(Fault {
                 code: CRYPTMARK_FAILED,
-                message: format!(
-                    "{} writes or flushes failed; the last one: {}",
-                    failures.count, failures.last
-                ),
-                remedy: failures.remedy.to_owned(),
+                ..Fault::input(
+                    format!(
+                        "{} writes or flushes failed; the last one: {}",
+                        failures.count, failures.last
+                    ),
+                    failures.remedy,
+                )
             }),
         }
     };
@@ -122,7 +124,6 @@ fn fault(error: ServeError) -> Fault {
             ServeError::InUse { .. } | ServeError::NoSocket { .. } => CRYPTMARK_BAD_INPUT,
             _ => CRYPTMARK_FAILED,
         },
-        message: error.to_string(),
-        remedy: error.remedy().to_owned(),
+        ..Fault::input(error.to_string(), error.remedy())
     }
 }

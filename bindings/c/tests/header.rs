@@ -8,7 +8,9 @@ fn the_header_is_of_these_sources() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(root.join("cbindgen.toml")).unwrap();
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for source in ["text", "error", "options", "volume", "keys", "server"] {
+    for source in [
+        "text", "error", "options", "volume", "keys", "operate", "server",
+    ] {
         builder = builder.with_src(root.join(format!("src/{source}.rs")));
     }
     let mut made = Vec::new();

@@ -196,6 +196,10 @@ fn wrong_calls_get_codes_and_valgrind_finds_nothing() {
             .args(["--error-exitcode=99", "--leak-check=full", "--quiet"])
             .args(["--show-leak-kinds=definite,indirect,possible"])
             .args(["--errors-for-leak-kinds=definite,indirect,possible"])
+            .arg(format!(
+                "--suppressions={}",
+                source("tests/valgrind.supp").display()
+            ))
             .arg(&program)
             .arg(&disk)
             .arg(&socket)

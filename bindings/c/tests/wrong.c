@@ -52,6 +52,110 @@ static void *reads_and_writes(void *nth)
     return NULL;
 }
 
+/* Losses that were asked for, and the times that progress was told. */
+struct told {
+    char losses[200];
+    int accepts, stops;
+    unsigned tells;
+};
+
+static int asks(void *user, const char *loss, const char *found)
+{
+    struct told *told = user;
+
+    TRUE(*found && strlen(told->losses) + strlen(loss) + 2 < sizeof told->losses);
+    strcat(strcat(told->losses, loss), " ");
+    return told->accepts;
+}
+
+static int tells(void *user, uint64_t done, uint64_t total)
+{
+    struct told *told = user;
+
+    TRUE(done <= total);
+    told->tells++;
+    return told->stops;
+}
+
+/* Makes and changes volumes. */
+static void operates(const char *scratch)
+{
+    const uint8_t *one = (const uint8_t *)"one", *two = (const uint8_t *)"two";
+    cryptmark_options *options = cryptmark_options_new();
+    cryptmark_error *error = NULL;
+    cryptmark_volume *volume = NULL;
+    struct told told = {"", 0, 0, 0};
+    cryptmark_calls calls = {&told, asks, tells};
+    const uint64_t size = 40 << 20;
+    char word[8];
+
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(NULL, options, size, &calls, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(scratch, NULL, size, &calls, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(scratch, options, 0, &calls, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(scratch, options, size, &calls, &error));
+    TRUE(access(scratch, F_OK) != 0);
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, one, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "pbkdf", "pbkdf2", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "iter_time", "1", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "label", "mine", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_create(scratch, options, size, NULL, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    TRUE(cryptmark_size(volume) == 24 << 20 && strstr(cryptmark_info(volume), "\"mine\""));
+    cryptmark_close(volume);
+
+    /* What is there is asked for. */
+    TRUE(cryptmark_create(scratch, options, size, NULL, &error) == CRYPTMARK_PROTECTED);
+    TRUE(strcmp(cryptmark_error_question(error), "data") == 0);
+    cryptmark_error_free(error);
+    error = NULL;
+    TRUE(!cryptmark_error_question(NULL));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_create(scratch, options, size, &calls, &error));
+    TRUE(strcmp(told.losses, "data ") == 0);
+    told.accepts = 1;
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "wipe", "1", &error));
+    told.stops = 1;
+    EXPECT(CRYPTMARK_INTERRUPTED, cryptmark_create(scratch, options, size, &calls, &error));
+    told.stops = 0;
+    *told.losses = '\0';
+    EXPECT(CRYPTMARK_OK, cryptmark_create(scratch, options, size, &calls, &error));
+    TRUE(strcmp(told.losses, "data ") == 0 && told.tells > 1);
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "write", "1", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_write(volume, 5, (const uint8_t *)"content", 7, &error));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_reencrypt(scratch, options, NULL, &error));
+    cryptmark_close(volume);
+
+    /* Another key: the other key slots are asked for, or kept. */
+    EXPECT(CRYPTMARK_OK, cryptmark_key_add(scratch, options, two, 3, NULL, &error));
+    TRUE(cryptmark_reencrypt(scratch, options, NULL, &error) == CRYPTMARK_PROTECTED);
+    TRUE(strcmp(cryptmark_error_question(error), "keyslots") == 0);
+    cryptmark_error_free(error);
+    error = NULL;
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_options_keep(NULL, two, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_keep(options, two, 3, &error));
+    told.stops = 1;
+    EXPECT(CRYPTMARK_INTERRUPTED, cryptmark_reencrypt(scratch, options, &calls, &error));
+    told.stops = 0;
+    EXPECT(CRYPTMARK_OK, cryptmark_reencrypt(scratch, options, &calls, &error));
+    TRUE(strcmp(told.losses, "data ") == 0);
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, two, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_read(volume, 5, (uint8_t *)word, 7, NULL, &error));
+    TRUE(memcmp(word, "content", 7) == 0);
+    cryptmark_close(volume);
+
+    /* Smaller, and of another version. */
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_resize(scratch, options, size - 4096, NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_resize(scratch, options, 5000, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_resize(scratch, options, size - 4096, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_resize(scratch, options, size + 4096, NULL, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_convert(scratch, options, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "format", "plain", &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_convert(scratch, options, &error));
+    cryptmark_options_free(options);
+    TRUE(unlink(scratch) == 0);
+}
+
 int main(int argc, char **argv)
 {
     char passphrase[100];
@@ -174,6 +278,13 @@ int main(int argc, char **argv)
         options = cryptmark_options_new();
         EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, first,
                                                       strlen(passphrase), &error));
+    }
+
+    {
+        char scratch[4096];
+
+        snprintf(scratch, sizeof scratch, "%s.new", argv[2]);
+        operates(scratch);
     }
 
     /* For reading. */

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::error::Error;
 use std::io;
+use volume::judge::Ruling;
 use volume::{Verdict, VolumeError};
 
 /// A result whose error can be raised.
@@ -31,7 +32,14 @@ impl<T> Raised<T> for Result<T, VolumeError> {
                 return caused(py, kind, &chain(&error), cause);
             }
             let number = system.and_then(io::Error::raw_os_error);
-            exception(py, kind, &chain(&error), &error.remedy(), number)
+            let raised = exception(py, kind, &chain(&error), &error.remedy(), number);
+            if let VolumeError::Judged(finding) = &error
+                && finding.ruling() == Ruling::Ask
+            {
+                let set = raised.value(py).setattr("question", finding.state.name());
+                return set.map_or_else(|error| error, |()| raised);
+            }
+            raised
         })
     }
 }

@@ -55,10 +55,7 @@ pub fn open(
     allow: Vec<String>,
 ) -> PyResult<Handle> {
     let format = format.map(format_named).transpose()?;
-    let accepted: Vec<State> = allow
-        .iter()
-        .map(|name| loss(py, name))
-        .collect::<PyResult<_>>()?;
+    let accepted = losses_named(py, &allow)?;
     let secret = secret.map(|given| given.secret(py)).transpose()?;
     let source = Source::new(source, write)?;
     // Nothing is written to a header.
@@ -146,13 +143,16 @@ fn all_raised<T>(
     result.raised(py)
 }
 
-/// The loss of that name, which the caller allows.
-fn loss(py: Python<'_>, name: &str) -> PyResult<State> {
-    State::named(name).ok_or_else(|| {
-        let message = format!("there is no loss `{name}` to allow");
-        let remedy = format!("Use one of: {}.", State::ALL.map(State::name).join(", "));
-        exception(py, "BadInput", &message, &remedy, None)
-    })
+/// The losses of these names, which the caller allows.
+pub fn losses_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<State>> {
+    let named = |name: &String| {
+        State::named(name).ok_or_else(|| {
+            let message = format!("there is no loss `{name}` to allow");
+            let remedy = format!("Use one of: {}.", State::ALL.map(State::name).join(", "));
+            exception(py, "BadInput", &message, &remedy, None)
+        })
+    };
+    names.iter().map(named).collect()
 }
 
 /// The format of that name.

@@ -1,13 +1,13 @@
 //! Key slots of LUKS volumes, which `cryptmark._keys` documents.
 
-use crate::errors::{Raised, exception};
+use crate::errors::Raised;
+use crate::operate::{cost, words};
 use crate::secret::Given;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use volume::judge::Use;
-use volume::operate::{self, KeyOptions, KeySlotCost, NewKey};
-use volume::{KdfKind, Place, Secret, VolumeError};
+use volume::operate::{self, KeyOptions, NewKey};
+use volume::{Place, Secret, VolumeError};
 
 /// The options of a change, as Python names them.
 #[derive(FromPyObject)]
@@ -45,19 +45,9 @@ impl Options {
     }
 
     fn new_key(&self, py: Python<'_>, secret: Secret) -> PyResult<NewKey> {
-        let (Secret::Passphrase(secret) | Secret::KeyFile(secret) | Secret::VolumeKey(secret)) =
-            secret;
-        let kind = self.pbkdf.as_deref().map(|name| {
-            KdfKind::named(name).ok_or_else(|| {
-                let message = format!("unknown key derivation `{name}`");
-                let remedy = "Use one of: pbkdf2, argon2i, argon2id.";
-                exception(py, "BadInput", &message, remedy, None)
-            })
-        });
-        let time = self.iter_time.map(Duration::from_millis);
         Ok(NewKey {
-            secret,
-            cost: KeySlotCost::timed(kind.transpose()?, time),
+            secret: words(secret),
+            cost: cost(py, self.pbkdf.as_deref(), self.iter_time)?,
             allow_empty: self.allow_empty,
         })
     }

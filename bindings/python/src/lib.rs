@@ -10,6 +10,7 @@ mod errors;
 mod handle;
 mod keys;
 mod object;
+mod operate;
 mod run;
 mod secret;
 mod signals;
@@ -32,6 +33,8 @@ mod _native {
     use crate::handle::{Handle, open};
     #[pymodule_export]
     use crate::keys::change_keys;
+    #[pymodule_export]
+    use crate::operate::{convert, create, reencrypt, resize};
     #[pymodule_export]
     use crate::run::run;
 

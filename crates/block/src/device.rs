@@ -1,6 +1,7 @@
 //! [`BlockDevice`]: the one interface of everything that holds bytes.
 
-use crate::{BlockError, ByteRange, Queue, QueueOptions};
+use crate::signature::Content;
+use crate::{BlockError, ByteRange, Extent, OperationKind, Queue, QueueOptions};
 
 /// Sizes and granularities of a device, all in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +44,51 @@ pub trait BlockDevice: Send + Sync {
 
     /// Opens an asynchronous queue for the calling thread.
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError>;
+
+    /// What it holds, if it may be overwritten: of a file everything that is stored, of anything
+    /// else samples.
+    fn content(&self) -> Result<Content, BlockError> {
+        Content::sampled(self.geometry().size, |offset, into| {
+            self.read_at(offset, into)
+        })
+    }
+
+    /// The stored extents and holes of `range`, which may be any bytes of the device, in order and
+    /// without gaps. What is not known counts as stored.
+    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        Ok(vec![Extent { range, hole: false }])
+    }
+
+    /// Reserves the room that writing to `range` will need, so that a full disk is found before
+    /// anything is overwritten. The content stays. Nothing is reserved where that is not possible.
+    fn reserve(&self, _: ByteRange) -> Result<(), BlockError> {
+        Ok(())
+    }
+
+    /// Bytes as there are now. The last block of a file may be incomplete, and other programs may
+    /// have changed its size.
+    fn length(&self) -> Result<u64, BlockError> {
+        Ok(self.geometry().size)
+    }
+
+    /// Whether its length can be changed.
+    fn is_resizable(&self) -> bool {
+        false
+    }
+
+    /// Makes it longer or shorter, on the disk too. [`BlockError::Unsupported`] if that is not
+    /// possible, or if it has several owners.
+    fn set_len(&mut self, _: u64) -> Result<(), BlockError> {
+        Err(BlockError::Unsupported {
+            operation: OperationKind::Write,
+        })
+    }
 }
 
 /// A pointer to a device is a device, so stacks may own or borrow what they
 /// stand on.
 macro_rules! forward {
-    ($($pointer:ty),+) => {$(
+    ($($pointer:ty, |$this:ident| $owned:expr;)+) => {$(
         impl<T: BlockDevice + ?Sized> BlockDevice for $pointer {
             fn geometry(&self) -> Geometry {
                 (**self).geometry()
@@ -68,8 +108,37 @@ macro_rules! forward {
             fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
                 (**self).queue(options)
             }
+            fn content(&self) -> Result<Content, BlockError> {
+                (**self).content()
+            }
+            fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+                (**self).extents(range)
+            }
+            fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+                (**self).reserve(range)
+            }
+            fn length(&self) -> Result<u64, BlockError> {
+                (**self).length()
+            }
+            fn is_resizable(&self) -> bool {
+                (**self).is_resizable()
+            }
+            fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
+                let $this = self;
+                let owned: Option<&mut T> = $owned;
+                match owned {
+                    Some(device) => device.set_len(bytes),
+                    None => Err(BlockError::Unsupported {
+                        operation: OperationKind::Write,
+                    }),
+                }
+            }
         }
     )+};
 }
 
-forward!(&T, Box<T>, std::sync::Arc<T>);
+forward! {
+    &T, |_this| None;
+    Box<T>, |this| Some(&mut **this);
+    std::sync::Arc<T>, |this| std::sync::Arc::get_mut(this);
+}

@@ -191,111 +191,10 @@ impl FileDevice {
         system::path_for_others(&self.shared.file)
     }
 
-    /// Makes a regular file longer or shorter, on the disk too; the file stays held meanwhile. If
-    /// growing it fails, the file is cut back to its old length.
-    ///
-    /// # Errors
-    /// [`BlockError::ReadOnly`]; [`BlockError::Unsupported`] for a block device and while a queue
-    /// is open; [`BlockError::Io`].
-    pub fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
-        let operation = OperationKind::Write;
-        let shared = match Arc::get_mut(&mut self.shared) {
-            Some(shared) if shared.kind == PathKind::RegularFile => shared,
-            _ => return Err(BlockError::Unsupported { operation }),
-        };
-        if !shared.write {
-            return Err(BlockError::ReadOnly);
-        }
-        let before = shared.file.metadata().map(|found| found.len());
-        let changed = shared.file.set_len(bytes);
-        let done = changed.and_then(|()| shared.file.sync_all());
-        if let (Err(_), Ok(before)) = (&done, before)
-            && before < bytes
-        {
-            // The first error is the one that counts.
-            let _ = shared.file.set_len(before);
-        }
-        done.map_err(|source| BlockError::Io {
-            operation,
-            offset: bytes,
-            length: 0,
-            source,
-        })?;
-        shared.geometry.size = bytes - bytes % u64::from(shared.geometry.logical_block);
-        Ok(())
-    }
-
-    /// Reserves the space that writing to `range` of a regular file will need, so that a full disk
-    /// is found before anything is overwritten. The content of the file stays. Nothing is reserved
-    /// on a block device, or if the system or the file system cannot reserve space.
-    ///
-    /// # Errors
-    /// [`BlockError::ReadOnly`], and [`BlockError::Io`] if there is no room.
-    pub fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
-        if !self.shared.write {
-            return Err(BlockError::ReadOnly);
-        }
-        if self.shared.kind != PathKind::RegularFile || range.length == 0 {
-            return Ok(());
-        }
-        system::reserve(&self.shared.file, range).map_err(|source| BlockError::Io {
-            operation: OperationKind::Write,
-            offset: range.offset,
-            length: range.length,
-            source,
-        })
-    }
-
-    /// The content of the device, as [`signature::stored`] finds it. It reads the open file, even
-    /// if another file has its name by now. Not for files that are opened around the page cache.
-    ///
-    /// # Errors
-    /// Those of reading it; `path` names it there.
-    pub fn content(&self, path: &Path) -> Result<Content, BlockError> {
-        signature::stored(path, &self.shared.file)
-    }
-
     /// The open file, whose description has the lock.
     #[cfg(target_os = "linux")]
     pub(crate) fn file(&self) -> &Arc<File> {
         &self.shared.file
-    }
-
-    /// The stored extents and holes of `range`, which may be any bytes of the device, in order and
-    /// without gaps. Holes end at block boundaries, or with the range. A block device counts as
-    /// stored throughout. So does the rest of a file after its first few thousand extents.
-    ///
-    /// # Errors
-    /// [`BlockError::OutOfRange`] and [`BlockError::Io`].
-    pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
-        let size = self.shared.geometry.size;
-        match range.within(ByteRange::new(0, size)) {
-            true => self.shared.extents(range),
-            false => Err(BlockError::OutOfRange {
-                offset: range.offset,
-                length: range.length,
-                size,
-            }),
-        }
-    }
-
-    /// Bytes of a file as it is now. The last block may be incomplete, and other programs may have
-    /// changed the size. For a block device, its size.
-    ///
-    /// # Errors
-    /// [`BlockError::Io`].
-    pub fn length(&self) -> Result<u64, BlockError> {
-        if self.shared.kind == PathKind::BlockDevice {
-            return Ok(self.shared.geometry.size);
-        }
-        let metadata = self.shared.file.metadata();
-        let metadata = metadata.map_err(|source| BlockError::Io {
-            operation: OperationKind::Read,
-            offset: 0,
-            length: 0,
-            source,
-        })?;
-        Ok(metadata.len())
     }
 
     /// The kind of object that the path leads to.
@@ -354,5 +253,93 @@ impl BlockDevice for FileDevice {
                 Some(Part::Submit),
             )?)),
         }
+    }
+
+    /// Reads the open file, even if another file has its name by now. Not for files that are opened
+    /// around the page cache.
+    fn content(&self) -> Result<Content, BlockError> {
+        signature::of_file(&self.shared.file).map_err(|source| failed(OperationKind::Read, source))
+    }
+
+    /// A block device counts as stored throughout. So does the rest of a file after its first few
+    /// thousand extents. Holes end at block boundaries, or with the range.
+    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        let size = self.shared.geometry.size;
+        match range.within(ByteRange::new(0, size)) {
+            true => self.shared.extents(range),
+            false => Err(BlockError::OutOfRange {
+                offset: range.offset,
+                length: range.length,
+                size,
+            }),
+        }
+    }
+
+    /// Nothing is reserved on a block device, or if the system or the file system cannot.
+    fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+        if !self.shared.write {
+            return Err(BlockError::ReadOnly);
+        }
+        if !self.is_resizable() || range.length == 0 {
+            return Ok(());
+        }
+        system::reserve(&self.shared.file, range).map_err(|source| BlockError::Io {
+            operation: OperationKind::Write,
+            offset: range.offset,
+            length: range.length,
+            source,
+        })
+    }
+
+    fn length(&self) -> Result<u64, BlockError> {
+        if !self.is_resizable() {
+            return Ok(self.shared.geometry.size);
+        }
+        let metadata = self.shared.file.metadata();
+        Ok(metadata
+            .map_err(|source| failed(OperationKind::Read, source))?
+            .len())
+    }
+
+    fn is_resizable(&self) -> bool {
+        self.shared.kind == PathKind::RegularFile
+    }
+
+    /// The file stays held meanwhile. If growing it fails, it is cut back to its old length.
+    fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
+        let operation = OperationKind::Write;
+        let shared = match Arc::get_mut(&mut self.shared) {
+            Some(shared) if shared.kind == PathKind::RegularFile => shared,
+            _ => return Err(BlockError::Unsupported { operation }),
+        };
+        if !shared.write {
+            return Err(BlockError::ReadOnly);
+        }
+        let before = shared.file.metadata().map(|found| found.len());
+        let changed = shared.file.set_len(bytes);
+        let done = changed.and_then(|()| shared.file.sync_all());
+        if let (Err(_), Ok(before)) = (&done, before)
+            && before < bytes
+        {
+            // The first error is the one that counts.
+            let _ = shared.file.set_len(before);
+        }
+        done.map_err(|source| BlockError::Io {
+            operation,
+            offset: bytes,
+            length: 0,
+            source,
+        })?;
+        shared.geometry.size = bytes - bytes % u64::from(shared.geometry.logical_block);
+        Ok(())
+    }
+}
+
+fn failed(operation: OperationKind, source: std::io::Error) -> BlockError {
+    BlockError::Io {
+        operation,
+        offset: 0,
+        length: 0,
+        source,
     }
 }

@@ -43,6 +43,7 @@ mod buffer;
 mod device;
 mod error;
 mod extent;
+mod folder;
 mod inline;
 pub mod layer;
 mod meter;
@@ -79,6 +80,8 @@ pub use buffer::AlignedBuffer;
 pub use device::{BlockDevice, Geometry};
 pub use error::BlockError;
 pub use extent::Extent;
+#[doc(hidden)]
+pub use folder::{folder_of, sync_name};
 pub use inline::InlineQueue;
 pub use meter::{Clock, Meter, Part};
 pub use null::NullDevice;

@@ -146,12 +146,14 @@ pub fn guard_content(path: &Path, device: &dyn BlockDevice) -> Result<(), BlockE
     occupancy.check_content()
 }
 
-/// The content of `device`, of whatever kind it is.
+/// The content of `device`, of whatever kind it is, by samples.
 ///
 /// # Errors
 /// Those of reading it.
 pub fn content(device: &dyn BlockDevice) -> Result<Content, BlockError> {
-    Content::of_device(device)
+    Content::sampled(device.geometry().size, |offset, into| {
+        device.read_at(offset, into)
+    })
 }
 
 /// The formats that `device` holds, for plaintext. Unrecognised data is ignored, because ranges
@@ -225,13 +227,14 @@ pub fn inspect(path: &Path) -> Result<Occupancy, BlockError> {
 ///
 /// # Errors
 /// [`BlockError::Open`].
-pub fn stored(path: &Path, mut file: &File) -> Result<Content, BlockError> {
-    let mut look = || {
-        let kind = PathKind::of(&file.metadata()?);
-        let size = file.seek(SeekFrom::End(0))?;
-        Content::of_file(file, size, kind == Some(PathKind::RegularFile))
-    };
-    look().map_err(|source| cannot_open(path, source))
+pub fn stored(path: &Path, file: &File) -> Result<Content, BlockError> {
+    of_file(file).map_err(|source| cannot_open(path, source))
+}
+
+pub(crate) fn of_file(mut file: &File) -> std::io::Result<Content> {
+    let kind = PathKind::of(&file.metadata()?);
+    let size = file.seek(SeekFrom::End(0))?;
+    Content::of_file(file, size, kind == Some(PathKind::RegularFile))
 }
 
 fn examine(path: &Path) -> Result<(Metadata, PathKind), BlockError> {

@@ -384,13 +384,6 @@ pub enum VolumeError {
     #[error("the volume key does not show which keyslot is meant")]
     UnnamedKeyslot,
 
-    /// Other keyslots than the one that was opened would be lost.
-    #[error("{count} more {} would be lost, because the secret for {} was not given", if *count == 1 { "keyslot" } else { "keyslots" }, if *count == 1 { "it" } else { "them" })]
-    OtherKeyslots {
-        /// How many.
-        count: usize,
-    },
-
     /// The volume is being reencrypted, and this would not leave it so.
     #[error("the volume is being reencrypted")]
     Reencrypting,
@@ -717,6 +710,26 @@ pub enum VolumeError {
     #[error("the device or file {0}")]
     Judged(Box<Finding>),
 
+    /// What was chosen is not possible.
+    #[error("{what}")]
+    Impossible {
+        /// What, in words.
+        what: String,
+        /// What to choose instead: a sentence.
+        instead: String,
+    },
+
+    /// There is no room for what is going to be written.
+    #[error("there is no room for the data to write: {0}")]
+    NoRoom(#[source] BlockError),
+
+    /// A new volume was written in part over what was there.
+    #[error("{error}; it is overwritten in part, and holds no finished volume")]
+    Overwritten {
+        /// Why it was not finished.
+        error: Box<VolumeError>,
+    },
+
     /// This process was forked from the one that opened the volume, or that was given the secret.
     #[error("{what} belongs to another process, from which this one was forked")]
     Forked {
@@ -777,6 +790,7 @@ impl VolumeError {
     /// The meaning of the error for the user.
     pub fn verdict(&self) -> Verdict {
         match self {
+            Self::Overwritten { error } => error.verdict(),
             Self::NoKeyslotFits { .. }
             | Self::KeyslotsUntried { .. }
             | Self::NoKeyslot { .. }
@@ -793,10 +807,10 @@ impl VolumeError {
                 | BlockError::Tampered { .. },
             )
             | Self::OutOfMemory { .. }
+            | Self::NoRoom(_)
             | Self::Forked { .. }
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
-            | Self::OtherKeyslots { .. }
             | Self::Judged(_)
             | Self::Beside { .. }
             | Self::HeaderChanged { .. }

@@ -83,7 +83,8 @@ impl Format {
     }
 
     /// The volume in a sentence, with its article.
-    pub(crate) fn article(self) -> String {
+    #[doc(hidden)]
+    pub fn article(self) -> String {
         format!("a {} volume", self.title())
     }
 

@@ -1,15 +1,20 @@
 //! Whether a place may be written: one table of what can stand there and what is to be done.
 //!
 //! ```text
-//!                 read  write data  change header  mend header  reencrypt  encrypt  overwrite
-//! data              –       –             –             –           –         –         ask
-//! stale header      –      no            no            ask         no         –         ask
-//! member            –      no            no            no          no         no        ask
-//! unfinished        –      no            no            no          no        no        ask
-//! other header      –      no             –             –          no         –         ask
-//! unencrypted       –      ask            –             –          ask        –         ask
-//! unknown           –      ask            –             –          ask        –         ask
-//! exposed           –      ask            –             –          –          –         ask
+//!                 read  write data  change header  change layout  mend header  reencrypt  encrypt  overwrite
+//! data              –       –             –              –             –           –         –         ask
+//! stale header      –      no            no             no            ask         no         –         ask
+//! member            –      no            no             no            no          no        no         ask
+//! unfinished        –      no            no             no            no          no        no         ask
+//! other header      –      no             –             no             –          no         –         ask
+//! unencrypted       –      ask            –              –             –          ask        –         ask
+//! unknown           –      ask            –              –             –          ask        –         ask
+//! exposed           –      ask            –              –             –           –         –         ask
+//! weak              –       –             –              –             –          ask       ask        ask
+//! keyslots          –       –             –              –             –          ask        –         ask
+//! hidden            –       –             –              –             –          ask        –         ask
+//! behind            –       –             –             ask            –          ask        –         ask
+//! cut off           –       –             –             ask            –           –         –         ask
 //! ```
 //!
 //! [`Use::ruling`] is that table. [`check_device`] looks at a device before it is written, and
@@ -32,6 +37,8 @@ pub enum Use {
     WriteData,
     /// Key slots, names or sizes in a header are changed.
     ChangeHeader,
+    /// The format of a header, or the length of the data, is changed.
+    ChangeLayout,
     /// A header is written where there may be none.
     MendHeader,
     /// All data are encrypted anew, or decrypted for good.
@@ -61,6 +68,16 @@ pub enum State {
     Unknown,
     /// A volume whose header turns the protection off: no cipher, or a key that is not encrypted.
     Exposed,
+    /// Nothing yet, and a cipher or a derivation is chosen that does not protect.
+    Weak,
+    /// A volume with key slots whose secrets are not given.
+    Keyslots,
+    /// A volume with room for a hidden one, which only its own secret shows.
+    Hidden,
+    /// A volume with data behind its end.
+    Behind,
+    /// Data behind the new end of a volume.
+    CutOff,
 }
 
 /// What is allowed.
@@ -76,10 +93,11 @@ pub enum Ruling {
 
 impl Use {
     /// All uses.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Read,
         Self::WriteData,
         Self::ChangeHeader,
+        Self::ChangeLayout,
         Self::MendHeader,
         Self::Reencrypt,
         Self::Encrypt,
@@ -89,7 +107,7 @@ impl Use {
     /// What is allowed where there is `state`.
     pub const fn ruling(self, state: State) -> Ruling {
         use Ruling::{Allowed, Ask, Refused};
-        use Use::{Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData};
+        use Use::{ChangeLayout, Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData};
         match (state, self) {
             (_, Read) => Allowed,
             (_, Overwrite) => Ask,
@@ -99,19 +117,31 @@ impl Use {
             (State::StaleHeader, _) => Refused,
             (State::Member, _) => Refused,
             (State::Unfinished, _) => Refused,
-            (State::OtherHeader, WriteData | Reencrypt) => Refused,
+            (State::OtherHeader, WriteData | ChangeLayout | Reencrypt) => Refused,
             (State::OtherHeader, _) => Allowed,
             (State::Unencrypted | State::Unknown, WriteData | Reencrypt) => Ask,
             (State::Unencrypted | State::Unknown, _) => Allowed,
             (State::Exposed, WriteData) => Ask,
-            (State::Exposed, _) => Allowed,
+            (State::Weak, Encrypt | Reencrypt) => Ask,
+            (State::Keyslots | State::Hidden, Reencrypt) => Ask,
+            (State::Behind, ChangeLayout | Reencrypt) => Ask,
+            (State::CutOff, ChangeLayout) => Ask,
+            (
+                State::Exposed
+                | State::Weak
+                | State::Keyslots
+                | State::Hidden
+                | State::Behind
+                | State::CutOff,
+                _,
+            ) => Allowed,
         }
     }
 }
 
 impl State {
     /// All states.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 13] = [
         Self::Data,
         Self::StaleHeader,
         Self::Member,
@@ -120,6 +150,11 @@ impl State {
         Self::Unencrypted,
         Self::Unknown,
         Self::Exposed,
+        Self::Weak,
+        Self::Keyslots,
+        Self::Hidden,
+        Self::Behind,
+        Self::CutOff,
     ];
 
     /// The state of that name.
@@ -138,6 +173,11 @@ impl State {
             Self::Unencrypted => "unencrypted",
             Self::Unknown => "unknown",
             Self::Exposed => "exposed",
+            Self::Weak => "weak",
+            Self::Keyslots => "keyslots",
+            Self::Hidden => "hidden",
+            Self::Behind => "behind",
+            Self::CutOff => "cut-off",
         }
     }
 }
@@ -152,6 +192,21 @@ pub struct Finding {
     pub use_: Use,
     /// What exactly was found.
     pub found: String,
+    /// Whether it stands where the header is, which is apart from the data.
+    pub in_header: bool,
+}
+
+impl Finding {
+    /// The same, of the place of a header that is apart.
+    pub(crate) fn of_header(error: VolumeError) -> VolumeError {
+        match error {
+            VolumeError::Judged(finding) => VolumeError::Judged(Box::new(Self {
+                in_header: true,
+                ..*finding
+            })),
+            error => error,
+        }
+    }
 }
 
 impl fmt::Display for Finding {
@@ -164,10 +219,18 @@ impl fmt::Display for Finding {
                 "holds {found} in the place of its header, and what is left of that header is older"
             ),
             State::Member => write!(f, "is {found}, and the other disks would differ from it"),
-            State::Unfinished | State::Exposed => f.write_str(found),
-            State::OtherHeader => f.write_str(
-                "begins with a header of its own, by which its data are encrypted differently",
+            State::Unfinished | State::Exposed | State::OtherHeader => f.write_str(found),
+            State::Weak => write!(f, "would be weak: {found}"),
+            State::Keyslots => write!(f, "would lose {found}, whose secrets were not given"),
+            State::Hidden => write!(
+                f,
+                "may have a hidden volume, which {found}; only its passphrase can reveal one"
             ),
+            State::Behind => write!(
+                f,
+                "holds data behind the volume, {found}, which would be lost"
+            ),
+            State::CutOff => write!(f, "would lose {found}, which would be cut off"),
             State::Unencrypted => {
                 write!(
                     f,
@@ -203,6 +266,19 @@ impl Finding {
         match (self.state, self.ruling()) {
             (State::StaleHeader, Ruling::Ask) if matches!(self.use_, Use::MendHeader) => {
                 "Nothing was changed. If you want the encrypted volume back instead of that, ALLOW."
+            }
+            (State::Weak, _) => {
+                "Choose aes-xts-plain64, and for VeraCrypt a longer passphrase or a larger PIM. If \
+                 that is what you want all the same, ALLOW."
+            }
+            (State::Keyslots, _) => {
+                "Give the passphrase or key file of each key slot to keep. If the others may be \
+                 lost, ALLOW."
+            }
+            (State::Hidden, _) => "Nothing was changed. If there is none, ALLOW.",
+            (State::Behind, _) => "Nothing was changed. If you don't need them, ALLOW.",
+            (State::CutOff, _) => {
+                "Nothing was changed. Make the file system in it smaller first, then ALLOW."
             }
             _ if matches!(self.use_, Use::Overwrite) => {
                 "All of that would be lost. If you don't need it, ALLOW."
@@ -253,7 +329,34 @@ pub fn check(
             state,
             use_,
             found: found.into(),
+            in_header: false,
         }))),
+    }
+}
+
+/// Does `work` with these losses accepted, and again with each more that `ask` accepts when it is
+/// told what was found. The questions of a work come before its first write, and the place is held
+/// by the caller, so that an answer is about what was found.
+///
+/// # Errors
+/// Those of `work`, such as [`VolumeError::Judged`] for what is not accepted.
+pub fn asking<T>(
+    accepted: &[State],
+    mut ask: impl FnMut(&Finding) -> bool,
+    mut work: impl FnMut(&[State]) -> Result<T, VolumeError>,
+) -> Result<T, VolumeError> {
+    let mut accepted = accepted.to_vec();
+    loop {
+        match work(&accepted) {
+            Err(VolumeError::Judged(finding))
+                if finding.ruling() == Ruling::Ask
+                    && !accepted.contains(&finding.state)
+                    && ask(&finding) =>
+            {
+                accepted.push(finding.state);
+            }
+            done => return done,
+        }
     }
 }
 
@@ -370,6 +473,10 @@ fn beside(
     rest::stranger(device, ByteRange::new(0, space), vec![own])
 }
 
+/// What is said of a header of the data's own that contradicts the one that is used.
+pub(crate) const CONTRADICTS: &str =
+    "begins with a header of its own, by which its data are encrypted differently";
+
 /// Refuses to write through a header that is apart if the volume on `data` has one of its own which
 /// contradicts it, because what is written would be noise by that one.
 pub(crate) fn check_own_header(
@@ -382,7 +489,7 @@ pub(crate) fn check_own_header(
         return Ok(());
     };
     match header.own(&own) {
-        Own::Newer | Own::Unclear => check(use_, State::OtherHeader, "", &[]),
+        Own::Newer | Own::Unclear => check(use_, State::OtherHeader, CONTRADICTS, &[]),
         Own::Same | Own::Erased | Own::Other | Own::Older => Ok(()),
     }
 }

@@ -1,7 +1,8 @@
 //! Encrypted volumes: their headers, their mappings, and the device that encrypts and decrypts.
 //!
-//! A [`Volume`] opens the volume at a path, and reads and writes like a file. [`luks2`] makes
-//! volumes, changes their keys and reencrypts them. [`info`] says what headers say.
+//! A [`Volume`] opens the volume at a path, and reads and writes like a file. [`operate`] makes
+//! volumes, changes their keys, reencrypts, converts and resizes them. [`info`] says what headers
+//! say, and [`judge`] whether something may be written.
 //!
 //! A [`Mapping`] is plain data, like a line of `dmsetup table`. [`CryptDevice`] executes any
 //! mapping over any [`block::BlockDevice`]. A [`Kdf`] makes a key from a passphrase, within
@@ -140,6 +141,8 @@ pub use mapping::has_equal_halves;
 pub use opening::{Opened, Opening, Row, Storage, Terms};
 #[doc(hidden)]
 pub use parameters::EARLIER_PLAIN;
+#[doc(hidden)]
+pub use place::NewFile;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

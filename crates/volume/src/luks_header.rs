@@ -3,6 +3,7 @@
 mod keys;
 mod own;
 
+pub(crate) use self::keys::no_argon2;
 pub use self::own::Own;
 
 use crate::{Format, VolumeError, luks1, luks2, unaligned};

@@ -126,6 +126,18 @@ impl Parameters {
         Ok(self.cipher.as_deref().map(str::parse).transpose()?)
     }
 
+    /// The hash, of LUKS.
+    ///
+    /// # Errors
+    /// [`VolumeError::UnknownHash`].
+    pub fn hash(&self) -> Result<Option<Hash>, VolumeError> {
+        let named = |name: &String| {
+            let text = name.clone();
+            Hash::named(name).ok_or(UnknownHash { text })
+        };
+        Ok(self.hash.as_ref().map(named).transpose()?)
+    }
+
     /// The length of the key, bytes.
     ///
     /// # Errors
@@ -213,14 +225,10 @@ impl Parameters {
     fn loopaes(&self) -> Result<loopaes::Opening, VolumeError> {
         let notation = self.cipher.as_deref().unwrap_or(LOOP_CIPHER);
         let spec: CipherSpec = notation.parse()?;
-        let hash = self.hash.as_deref().map(|name| {
-            let text = name.to_owned();
-            Hash::named(name).ok_or(UnknownHash { text })
-        });
         Ok(loopaes::Opening {
             cipher: spec.algorithms()[0],
             key_bytes: self.key_bytes()?.unwrap_or(32),
-            hash: hash.transpose()?,
+            hash: self.hash()?,
             offset: self.offset.unwrap_or(0),
             skip: self.skip,
             size: self.size,

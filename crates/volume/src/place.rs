@@ -1,13 +1,16 @@
 //! [`Place`]: where a volume is, opened once and held as long as it is used.
 
+mod new_file;
+
+pub use new_file::NewFile;
+
 use crate::VolumeError;
 use crate::beside::{check_beside, side_header};
 use crate::judge::{self, Use};
-#[cfg(target_os = "linux")]
-use block::BlockError;
+use block::hold;
 #[cfg(target_os = "linux")]
 use block::hold::MetadataLock;
-use block::{BlockDevice, FileDevice, FileOptions, Hold};
+use block::{BlockDevice, BlockError, FileDevice, FileOptions, Hold};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,14 +23,23 @@ pub struct Place {
     data: Arc<dyn BlockDevice>,
     header: Option<Arc<dyn BlockDevice>>,
     is_beside: bool,
+    /// The files that were made for the header and the data.
+    new: [Option<NewFile>; 2],
     #[cfg(target_os = "linux")]
     _lock: Option<MetadataLock>,
 }
 
+/// The room for the data of the smallest volume, bytes.
+const LEAST_FILE: u64 = 1 << 20;
+
+/// A detached header, with room for all key slots, bytes.
+const HEADER_FILE: u64 = 16 << 20;
+
 impl Place {
     /// Opens the file or block device at `path`, and that of the header: `header`, or the file in
-    /// which an interrupted reencryption keeps it beside the volume. [`Use::ChangeHeader`] takes
-    /// seconds: it waits for others that change the header, and writes to no data.
+    /// which an interrupted reencryption keeps it beside the volume. [`Use::ChangeHeader`] and
+    /// [`Use::ChangeLayout`] take seconds, and wait for others that change the header; the first
+    /// writes to no data.
     ///
     /// # Errors
     /// [`VolumeError::Block`] with what is wrong there, [`VolumeError::Beside`], and for all uses
@@ -40,9 +52,9 @@ impl Place {
             return Err(VolumeError::RecoveryNeeded);
         }
         let header = header.or(is_beside.then_some(&*side));
-        let is_change = use_ == Use::ChangeHeader;
-        let of_data = match (is_change, header) {
-            (true, Some(_)) => Use::Read,
+        let is_change = matches!(use_, Use::ChangeHeader | Use::ChangeLayout);
+        let of_data = match (use_, header) {
+            (Use::ChangeHeader, Some(_)) => Use::Read,
             _ => use_,
         };
         let open = |path: &Path, use_: Use| {
@@ -51,12 +63,18 @@ impl Place {
                 direct: false,
                 engine: None,
                 hold: match use_ {
-                    Use::ChangeHeader => Hold::Brief,
+                    Use::ChangeHeader | Use::ChangeLayout => Hold::Brief,
                     _ => Hold::Usual,
                 },
             };
             FileDevice::open(path, &options)
         };
+        if use_ != Use::Read && header.is_some_and(|header| hold::is_same(header, path)) {
+            return Err(VolumeError::Impossible {
+                what: format!("{} would be header and data at once", path.display()),
+                instead: "Name another file for the header, or none.".to_owned(),
+            });
+        }
         let data = open(path, of_data)?;
         let apart = header.map(|header| open(header, use_)).transpose()?;
         if let (true, Some(header)) = (is_beside, &apart) {
@@ -68,7 +86,7 @@ impl Place {
             true => locked(changed)?,
             false => None,
         };
-        if is_change {
+        if is_change || use_ == Use::Reencrypt || use_ == Use::Overwrite {
             check_settled(changed.0)?;
             judge::check_device(use_, changed.0, &[])?;
         }
@@ -76,9 +94,66 @@ impl Place {
             data: Arc::new(data),
             header: apart.map(|header| Arc::new(header) as Arc<dyn BlockDevice>),
             is_beside,
+            new: [None, None],
             #[cfg(target_os = "linux")]
             _lock,
         })
+    }
+
+    /// Opens the place of a new volume, and of its header if that is to be apart. A file that does
+    /// not exist is made: `bytes` long, or as long as a header needs. It goes again unless the
+    /// volume is [created](crate::operate::create).
+    ///
+    /// # Errors
+    /// [`VolumeError::Impossible`] if `bytes` are too few for a file that does not exist, and those of
+    /// [`open`](Self::open).
+    pub fn create(
+        path: &Path,
+        header: Option<&Path>,
+        bytes: Option<u64>,
+    ) -> Result<Self, VolumeError> {
+        let data = Self::new_file(path, bytes)?;
+        let apart = header.map(|header| Self::new_file(header, Some(HEADER_FILE)));
+        let apart = apart.transpose()?.flatten();
+        let place = Self::open(path, header, Use::Overwrite)?;
+        Ok(place.made(apart, data))
+    }
+
+    /// A file that is made for a volume, if there is nothing at `path`.
+    ///
+    /// # Errors
+    /// [`VolumeError::Impossible`], and [`VolumeError::Block`] if it cannot be made.
+    #[doc(hidden)]
+    pub fn new_file(path: &Path, bytes: Option<u64>) -> Result<Option<NewFile>, VolumeError> {
+        if path.exists() {
+            return Ok(None);
+        }
+        match bytes.filter(|&bytes| bytes >= LEAST_FILE) {
+            None => Err(VolumeError::Impossible {
+                what: format!(
+                    "{} does not exist, and no size of 1 MiB or more is given",
+                    path.display()
+                ),
+                instead: "Give the size of the file to make, or a file or device that exists."
+                    .to_owned(),
+            }),
+            Some(bytes) => NewFile::make(path, bytes).map(Some).map_err(|source| {
+                VolumeError::Block(BlockError::Open {
+                    path: path.to_owned(),
+                    source,
+                })
+            }),
+        }
+    }
+
+    /// The same with files that were made for the header and for the data.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn made(self, header: Option<NewFile>, data: Option<NewFile>) -> Self {
+        Self {
+            new: [header, data],
+            ..self
+        }
     }
 
     /// What the caller has opened, and holds: the volume on `data`, and its header on `header`, if
@@ -88,9 +163,41 @@ impl Place {
             data,
             header,
             is_beside: false,
+            new: [None, None],
             #[cfg(target_os = "linux")]
             _lock: None,
         }
+    }
+
+    /// The device with the data.
+    pub fn data(&self) -> &dyn BlockDevice {
+        &*self.data
+    }
+
+    /// Makes the file with the data longer or shorter.
+    ///
+    /// # Errors
+    /// Those of [`BlockDevice::set_len`].
+    pub(crate) fn set_len(&mut self, bytes: u64) -> Result<(), VolumeError> {
+        Ok(self.data.set_len(bytes)?)
+    }
+
+    /// Whether the files of the header and of the data were made for the volume.
+    pub(crate) fn is_new(&self) -> [bool; 2] {
+        self.new.each_ref().map(Option::is_some)
+    }
+
+    /// From now on, what they hold is the volume's.
+    pub(crate) fn begin(&mut self) {
+        self.new.iter_mut().flatten().for_each(NewFile::begin);
+    }
+
+    /// Keeps them.
+    pub(crate) fn keep(&mut self) -> Result<(), VolumeError> {
+        for file in self.new.iter_mut().flatten() {
+            file.keep()?;
+        }
+        Ok(())
     }
 
     /// The device with the header, which may be that of the data.

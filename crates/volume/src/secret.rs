@@ -1,5 +1,6 @@
 //! [`Secret`]: what a user has to open a volume with.
 
+use crate::{Format, VolumeError};
 use cipher::Key;
 use std::fmt;
 
@@ -26,9 +27,24 @@ impl Secret {
     }
 
     /// Whether this process has its bytes.
-    pub(crate) fn is_here(&self) -> bool {
+    #[doc(hidden)]
+    pub fn is_here(&self) -> bool {
         match self {
             Self::Passphrase(key) | Self::KeyFile(key) | Self::VolumeKey(key) => key.is_here(),
+        }
+    }
+
+    /// The passphrase or key file, which a header of `format` is written with.
+    ///
+    /// # Errors
+    /// [`VolumeError::SecretKind`] for a volume key.
+    pub fn words(&self, format: Format) -> Result<&Key, VolumeError> {
+        match self {
+            Self::Passphrase(words) | Self::KeyFile(words) => Ok(words),
+            Self::VolumeKey(_) => Err(VolumeError::SecretKind {
+                format,
+                got: self.kind(),
+            }),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use block::{BlockDevice, RamDevice};
 use cipher::Key;
+use cryptmark_volume::judge::State;
 use cryptmark_volume::luks2::KeyslotOptions;
 use cryptmark_volume::{Hash, Kdf, VolumeError, luks1, luks2};
 
@@ -159,7 +160,7 @@ fn keys_of_callers_are_verified_before_anything_is_written() {
                 .add_key(&device2, &wrong(), &two, &options, None)
                 .map(drop),
             header.change_key(&device2, 0, &wrong(), &two, &options),
-            header.begin_reencryption(&device2, &device2, &target, &keys(), &kept, true),
+            header.begin_reencryption(&device2, &device2, &target, &keys(), &kept, &State::ALL),
             header.begin_decryption(&device2, &device2, &keys(), true, &[]),
             header.begin_decryption(&device2, &device2, &keys(), false, &[]),
             header1

@@ -4,6 +4,7 @@
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Key, SectorSize};
+use cryptmark_volume::judge::State;
 use cryptmark_volume::luks2::{
     Creation, DataCipher, Header, Keys, KeyslotOptions, Recovered, Target, wipe_copies,
 };
@@ -405,7 +406,14 @@ fn a_converted_volume_is_reencrypted() {
         new: Key::random(64).unwrap(),
     };
     header
-        .begin_reencryption(device, device, &target, &keys, &[(1, &passphrase(1))], true)
+        .begin_reencryption(
+            device,
+            device,
+            &target,
+            &keys,
+            &[(1, &passphrase(1))],
+            &State::ALL,
+        )
         .unwrap();
     let secret = Secret::Passphrase(passphrase(1));
     let keys = header

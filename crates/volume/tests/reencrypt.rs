@@ -187,7 +187,7 @@ fn begin(device: &dyn BlockDevice, keys: &Keys) -> Result<(), VolumeError> {
         sector_size: SectorSize::B4096,
         keyslot: KeyslotOptions::new(KDF),
     };
-    header.begin_reencryption(device, device, &target, keys, &[(0, &passphrase())], false)
+    header.begin_reencryption(device, device, &target, keys, &[(0, &passphrase())], &[])
 }
 
 fn only_old(old: &Key) -> Keys {
@@ -631,7 +631,7 @@ fn other_keyslots_are_not_lost_by_accident() {
     let refused = begin(&device, &keys(&key));
     assert!(matches!(
         refused,
-        Err(VolumeError::OtherKeyslots { count: 1 })
+        Err(VolumeError::Judged(finding)) if finding.state == State::Keyslots
     ));
     assert!(content(&device) == before);
 }
@@ -658,21 +658,21 @@ fn keyslots_whose_passphrases_are_given_stay() {
         new: Key::random(32).unwrap(),
     };
     let new_key = &keys.new;
-    let begin = |header: &mut Header, kept: &[(u32, &Key)], others_too| {
-        header.begin_reencryption(&device, &device, &target, &keys, kept, others_too)
+    let begin = |header: &mut Header, kept: &[(u32, &Key)], accepted: &[State]| {
+        header.begin_reencryption(&device, &device, &target, &keys, kept, accepted)
     };
     let first = passphrase();
     let before = content(&device);
     assert!(matches!(
-        begin(&mut header, &[(0, &first)], false),
-        Err(VolumeError::OtherKeyslots { count: 1 })
+        begin(&mut header, &[(0, &first)], &[]),
+        Err(VolumeError::Judged(finding)) if finding.state == State::Keyslots
     ));
     assert!(matches!(
-        begin(&mut header, &[(0, &first), (1, &third)], false),
+        begin(&mut header, &[(0, &first), (1, &third)], &[]),
         Err(VolumeError::EmptyKeyslot { slot: 1 })
     ));
     assert!(content(&device) == before);
-    begin(&mut header, &[(0, &first), (4, &second)], false).unwrap();
+    begin(&mut header, &[(0, &first), (4, &second)], &[]).unwrap();
     for finds in [&first, &second] {
         let secret = Secret::Passphrase(Key::from_slice(finds.as_bytes()));
         let keys = header.unlock_both(&device, &secret, &Limits::default());

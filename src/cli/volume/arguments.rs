@@ -3,6 +3,7 @@
 use super::beside;
 use super::disk::{self, Disk, check_distinct};
 use super::header::check_in_place;
+use super::losses;
 use super::recognise;
 use crate::cli::Failure;
 use block::BlockDevice;
@@ -14,13 +15,13 @@ use std::sync::Arc;
 use volume::judge::Use;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{EARLIER_PLAIN, Format, Opening, Parameters, VolumeError, tcrypt};
+use volume::{EARLIER_PLAIN, Format, Opening, Parameters, Place, VolumeError, tcrypt};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
 
 /// The options that say which volume and how to open it.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub struct VolumeArguments {
     /// The volume: a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
     image: PathBuf,
@@ -138,24 +139,17 @@ impl Devices {
         &self.data
     }
 
-    /// Makes the volume's file longer or shorter.
-    ///
-    /// # Errors
-    /// Those of that, and exit code 1 if others have the device by now.
-    pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
-        match Arc::get_mut(&mut self.data) {
-            Some(data) => data.set_len(bytes),
-            None => Err(Failure::new(
-                1,
-                "the volume is open twice in this process",
-                "Report this.",
-            )),
-        }
-    }
-
     /// Where the header is.
     pub fn header(&self) -> &Disk {
         self.header.as_ref().unwrap_or(&self.data)
+    }
+
+    /// The same for the engine.
+    pub fn into_place(self) -> Place {
+        Place::of(
+            self.data,
+            self.header.map(|header| header as Arc<dyn BlockDevice>),
+        )
     }
 
     /// Header and data, to be owned together with others.
@@ -171,6 +165,15 @@ pub fn side_header(image: &Path) -> PathBuf {
 }
 
 impl VolumeArguments {
+    /// The volume at `image`, with a header of its own or in another file.
+    pub fn at_place(image: &Path, header: Option<&Path>) -> Self {
+        Self {
+            image: image.to_owned(),
+            header: header.map(Path::to_owned),
+            ..Self::default()
+        }
+    }
+
     /// The volume's path.
     pub fn image(&self) -> &Path {
         &self.image
@@ -204,11 +207,6 @@ impl VolumeArguments {
     /// The cipher that the user named.
     pub fn cipher(&self) -> Result<Option<CipherSpec>, Failure> {
         Ok(self.plain_parameters().cipher()?)
-    }
-
-    /// The hash that the user named.
-    pub fn hash(&self) -> Option<&str> {
-        self.hash.as_deref()
     }
 
     /// The sector size that the user named.
@@ -264,13 +262,18 @@ impl VolumeArguments {
     }
 
     /// Opens the header so, and the volume for writing.
-    pub fn devices_for_change(&self) -> Result<Devices, Failure> {
+    pub fn place_to_change(&self, use_: Use) -> Result<Place, Failure> {
         self.check_place()?;
-        let use_ = Use::ChangeHeader;
-        self.opened(
+        let devices = self.opened(
             |path| Disk::for_header(path, use_),
             |path| Disk::open(path, use_),
-        )
+        );
+        Ok(devices?.into_place())
+    }
+
+    /// What is said of the volume if it has this error.
+    pub fn at(&self, error: VolumeError) -> Failure {
+        losses::at(&self.image, error)
     }
 
     /// Refuses to change a header that is about to go back to the volume, unless the user has
@@ -364,7 +367,7 @@ impl VolumeArguments {
     }
 
     /// The options as the engine wants them.
-    fn parameters(&self) -> Result<Parameters, Failure> {
+    pub fn parameters(&self) -> Result<Parameters, Failure> {
         let keyfiles = match self.keyfiles.is_empty() {
             true => None,
             false => Some(Keyfiles::read(&self.keyfiles)?),
@@ -377,7 +380,7 @@ impl VolumeArguments {
     }
 
     /// The same without what has to be read or checked first.
-    fn plain_parameters(&self) -> Parameters {
+    pub fn plain_parameters(&self) -> Parameters {
         Parameters {
             cipher: self.cipher.clone(),
             key_size: self.key_size,

@@ -382,7 +382,7 @@ fn make(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
         made => made,
     }?;
-    whole::sync_name(folder)
+    block::sync_name(folder)
 }
 
 fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {

@@ -1,11 +1,11 @@
 //! `cryptmark volume convert`: a LUKS1 header made one of LUKS2 in place, or back.
 
-use super::disk::{Disk, check_distinct};
+use super::arguments::VolumeArguments;
 use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
 use volume::judge::Use;
-use volume::{Format, LuksHeader};
+use volume::{Format, VolumeError, operate};
 
 /// Options of `cryptmark volume convert`.
 ///
@@ -37,25 +37,17 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
             ));
         }
     };
-    let path = options.header.as_ref().unwrap_or(&options.image);
-    let device = Disk::for_header(path, Use::ChangeHeader)?;
-    if let Some(header) = &options.header {
-        check_distinct("--header", header, &options.image)?;
-        // A program that uses the data has read the old header.
-        Disk::open(&options.image, Use::ChangeHeader)?;
-    }
-    let shown = path.display();
-    if !matches!(
-        Format::detect(&device)?,
-        Some(Format::Luks1 | Format::Luks2)
-    ) {
-        return Err(Failure::new(
+    let volume = VolumeArguments::at_place(&options.image, options.header.as_deref());
+    let place = volume.place_to_change(Use::ChangeLayout)?;
+    let shown = options.header.as_ref().unwrap_or(&options.image).display();
+    let changed = operate::convert(&place, wanted).map_err(|error| match error {
+        VolumeError::NotThis { .. } => Failure::new(
             2,
             format!("{shown} has no LUKS header"),
             "Name a LUKS volume. If its header is in another file, name that with --header.",
-        ));
-    }
-    let changed = LuksHeader::convert(&device, wanted)?;
+        ),
+        error => volume.at(error),
+    })?;
     let already = if changed { "" } else { " already" };
     let title = wanted.title();
     print_done(&format!("{shown} is a {title} volume{already}\n"));

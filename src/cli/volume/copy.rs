@@ -19,7 +19,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use volume::judge::Use;
-use volume::{Access, Storage, VolumeError};
+use volume::{Access, Storage, VolumeError, operate};
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -221,7 +221,7 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     }
     if let Input::File(..) = input {
         for range in touched {
-            devices.data().reserve(range)?;
+            operate::reserve(devices.data(), range)?;
         }
     }
     let stop = crate::cli::stop_on_signal()?;

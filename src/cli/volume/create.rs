@@ -1,38 +1,24 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
-mod encryption;
-mod ground;
-
-pub use ground::Ground;
-
-use encryption::{CipherName, Encryption};
-
 use super::arguments::Extent;
-use super::copy::tell;
+use super::backups;
 use super::create_tcrypt;
 use super::disk::{self, Disk};
-use super::keyslot::{KdfArguments, NewSecretArguments, keyslot_options, named_hash};
-use super::losses;
-use super::secrets::SecretArguments;
+use super::keyslot::{KdfArguments, NewSecretArguments};
+use super::losses::{accepted, at};
+use super::secrets::{Empty, SecretArguments};
 use super::volatile;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print_done, standard, stop_on_signal};
-use block::hold;
-use block::layer::Slice;
-use block::{BlockDevice, ByteRange, transfer};
-use cipher::{CipherSpec, IvSector, Key, SectorLayout, SectorSize, Weakness};
 use clap::{Args, ValueEnum};
-use std::path::PathBuf;
-use volume::luks2::KeyslotOptions;
-use volume::tcrypt::Family;
-use volume::{
-    Access, CryptDevice, Draft, Format, Mapping, Parameters, SealedDevice, VolumeError, luks1,
-    luks2,
-};
-
-/// cryptsetup's default: AES in XTS with 512 bits, two keys of 256.
-const CIPHER: &str = "aes-xts-plain64";
-const XTS_KEY_BYTES: usize = 64;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use volume::judge::Use;
+use volume::operate::{self, Created, Creation, KeySlotCost, NewKey};
+use volume::tcrypt::{Family, Keyfiles};
+use volume::{Format, NewFile, Parameters, Place, VolumeError};
 
 /// Options of `cryptmark volume create`.
 #[derive(Debug, Args)]
@@ -46,14 +32,15 @@ pub struct CreateOptions {
     #[arg(long, short = 'b')]
     pub size: Option<Extent>,
     /// Cipher of the data in dm-crypt notation; for VeraCrypt, e.g. aes-twofish-serpent
-    #[arg(long, short = 'c', value_name = "SPEC", default_value = CIPHER)]
-    pub cipher: CipherName,
+    /// [default: aes-xts-plain64]
+    #[arg(long, short = 'c', value_name = "SPEC")]
+    cipher: Option<String>,
     /// Key size in bits [default: 512 for XTS, else 256 or the cipher's longest]
     #[arg(long, short = 's', value_name = "BITS")]
     key_size: Option<usize>,
     /// Hash of the anti-forensic splitter and of PBKDF2 [default: sha256; for VeraCrypt sha512]
     #[arg(long, value_name = "HASH")]
-    pub hash: Option<String>,
+    hash: Option<String>,
     /// Encryption sector size in bytes; LUKS2 only [default: 4096 if the device's blocks are that large, else 512]
     #[arg(long, value_name = "BYTES")]
     sector_size: Option<u32>,
@@ -147,266 +134,178 @@ pub fn run(options: &CreateOptions) -> Result<(), Failure> {
     options.refuse_foreign_options()?;
     options.check_secrets()?;
     match (options.family(), options.tcrypt_hidden) {
-        (None, _) if matches!(options.kind, Kind::Plain | Kind::Cryptoloop) => headless(options),
-        (None, _) => luks(options),
-        (Some(family), None) => create_tcrypt::normal(options, family),
         (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes),
+        _ => whole(options),
     }
 }
 
-/// A volume without a header is noise: whatever opens it later makes it what it is.
-fn headless(options: &CreateOptions) -> Result<(), Failure> {
-    let ground = Ground::take(&options.image, options.size, options.yes)?;
-    let data = ByteRange::new(0, ground.device.geometry().size);
-    ground.begin()?;
-    ground.device.reserve(data)?;
-    fill(&ground.device, data, options.no_progress).map_err(|error| ground.overwritten(error))?;
-    ground.keep()?;
-    print_done(&format!(
-        "{} bytes of noise; give the cipher and the passphrase whenever you open it\n",
-        data.length
-    ));
+/// A volume of all of a file or device.
+fn whole(options: &CreateOptions) -> Result<(), Failure> {
+    let mut creation = options.creation()?;
+    creation.check()?;
+    let mut place = options.place()?;
+    for warning in operate::check_create(&place, &creation).map_err(|error| options.said(error))? {
+        eprintln!("warning: {warning}");
+    }
+    let new = match creation.format {
+        Format::Plain | Format::Cryptoloop => None,
+        format => Some(NewKey {
+            secret: options.first_secret(&creation)?,
+            cost: match options.family() {
+                Some(_) => KeySlotCost::default(),
+                None => KeySlotCost::Fixed(options.kdf.kdf(format, creation.parameters.hash()?)?),
+            },
+            allow_empty: options.new.empty() == Empty::Allowed,
+        }),
+    };
+    creation.volume_key = options.secret.volume_key()?;
+    let created = watched(options.no_progress, |report| {
+        operate::create(&mut place, new.as_ref(), &creation, report)
+    })?;
+    let created = created.map_err(|error| options.unfinished(error))?;
+    if created.leaves_old_data {
+        eprintln!(
+            "warning: the old data of {} stay readable until the volume is written there: --wipe \
+             overwrites them now",
+            options.image.display()
+        );
+    }
+    print_done(&told(creation.format, &created));
     Ok(())
 }
 
-/// Fills `data` with noise: zeros that are encrypted under a random key, which is then forgotten.
-pub fn fill(device: &Disk, data: ByteRange, silent: bool) -> Result<(), Failure> {
-    let spec: CipherSpec = CIPHER.parse().map_err(VolumeError::Cipher)?;
-    let mapping = Mapping {
-        key: Key::random(spec.default_key_size()).map_err(VolumeError::Cipher)?,
-        spec,
-        layout: SectorLayout::default(),
-        data,
-        first: IvSector::new(0),
-        backend: None,
-        sharing: None,
-        allow_discards: false,
-        holes: false,
-    };
-    let noise = CryptDevice::new(device, mapping)?;
+/// What was made, in a line.
+fn told(format: Format, created: &Created) -> String {
+    let Created {
+        cipher, derivation, ..
+    } = created;
+    let (bytes, from) = (created.data.length, created.data.offset);
+    match (&created.uuid, cipher.is_empty()) {
+        (Some(uuid), _) => format!(
+            "{format} volume {uuid}: {cipher}, {} bits, {derivation}\n",
+            created.key_bits
+        ),
+        (None, true) => format!(
+            "{bytes} bytes of noise; give the cipher and the passphrase whenever you open it\n"
+        ),
+        (None, false) => {
+            format!("{format} volume: {cipher}, {derivation}, {bytes} bytes of data from {from}\n")
+        }
+    }
+}
+
+/// Does `work` with a bar that shows how far it is, until the user ends it.
+pub fn watched<T>(silent: bool, work: impl FnOnce(operate::Report<'_>) -> T) -> Result<T, Failure> {
     let stop = stop_on_signal()?;
-    let progress = Progress::bytes(silent, data.length);
-    let report = |done| tell(&progress, &stop, done);
-    let outcome = transfer::zero(&noise, &report);
+    let progress = Progress::bytes(silent, 0);
+    let done = work(&|done, total| {
+        progress.counted(done, total);
+        match stop.load(Ordering::Relaxed) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    });
     progress.finish();
-    Ok(outcome?)
+    Ok(done)
 }
 
-fn luks(options: &CreateOptions) -> Result<(), Failure> {
-    let encryption = Encryption::of(options)?;
-    let key_bytes = encryption.key_bytes;
-    let hash = named_hash(options.hash.as_deref())?;
-    volume::checked_uuid(options.uuid.as_deref())?;
-    if let Some(header) = &options.header
-        && hold::is_same(header, &options.image)
-    {
-        return Err(Failure::new(
-            2,
-            format!("{} would be header and data at once", header.display()),
-            "Name another file with --header, or omit it.",
-        ));
+/// Takes what is at `path`, if it may be overwritten, or makes a file of this size.
+fn ground(
+    path: &Path,
+    bytes: Option<u64>,
+    yes: bool,
+) -> Result<(Arc<Disk>, Option<NewFile>), Failure> {
+    if disk::is_remote(path) || path.exists() {
+        return Ok((Arc::new(disk::take_over(path, yes)?), None));
     }
-
-    let data = Ground::take(&options.image, options.size, options.yes)?;
-    let header = match &options.header {
-        None => None,
-        Some(path) => {
-            let size = Extent { bytes: HEADER_FILE };
-            let ground = Ground::take(path, Some(size), options.yes)?;
-            volatile::warn(path, &options.image);
-            Some(ground)
-        }
-    };
-    if let Some(spec) = encryption.data {
-        warn(spec, data.device.geometry().size, options.yes)?;
-    }
-    let secret = options
-        .secret
-        .first_secret(&options.image, options.new.empty())?;
-    let volume_key = match options.secret.volume_key()? {
-        Some(key) => key,
-        None => Key::random(key_bytes).map_err(VolumeError::Cipher)?,
-    };
-    if encryption.is_halved(&volume_key) {
-        return Err(Failure::new(
-            2,
-            "both halves of the volume key are the same: XTS needs two keys",
-            "Give a --volume-key-file of random bytes, or omit it.",
-        ));
-    }
-    let format = match options.kind {
-        Kind::Luks1 => Format::Luks1,
-        _ => Format::Luks2,
-    };
-    let kdf = options.kdf.kdf(format, hash)?;
-    let device = &header.as_ref().unwrap_or(&data).device;
-    // An impossible request fails here, while the old volume is still there.
-    let draft = Draft::new(device);
-    let mut sealed = None;
-    let key = || Key::from_slice(volume_key.as_bytes());
-    let (uuid, mapping) = match options.kind {
-        Kind::Luks1 => {
-            let volume::Kdf::Pbkdf2 { hash, iterations } = kdf else {
-                unreachable!("LUKS1 has no other");
-            };
-            let creation = luks1::Creation {
-                spec: options.cipher.plain()?,
-                key_bytes,
-                hash,
-                iterations,
-                payload_offset: options.offset.map(|offset| offset.bytes),
-                detached: header.is_some(),
-                uuid: options.uuid.clone(),
-            };
-            let header = luks1::Header::create(&draft, &creation, &volume_key, &secret)?;
-            let mapping = header.mapping(key(), &data.device)?;
-            (header.uuid, Some(mapping))
-        }
-        _ => {
-            let creation = luks2::Creation {
-                cipher: encryption.cipher.clone(),
-                key_bytes,
-                sector_size: options
-                    .sector_size()?
-                    .unwrap_or_else(|| natural(&data.device)),
-                keyslot: KeyslotOptions {
-                    af_hash: hash.unwrap_or(volume::Hash::Sha256),
-                    ..keyslot_options(kdf)
-                },
-                data_offset: options.offset.map(|offset| offset.bytes),
-                detached: header.is_some(),
-                label: options.label.clone(),
-                subsystem: options.subsystem.clone(),
-                uuid: options.uuid.clone(),
-            };
-            let header = luks2::Header::create(&draft, &creation, &volume_key, &secret)?;
-            let mapping = match header.is_sealed() {
-                true => {
-                    let mapping = header.sealed_mapping(key(), Access::Write)?;
-                    sealed = Some(SealedDevice::fresh(&data.device, &mapping)?);
-                    None
-                }
-                false => Some(header.mapping(key(), &data.device)?),
-            };
-            (header.binary.uuid, mapping)
-        }
-    };
-    let before_data = options.offset.map_or(HEADER_FILE, |offset| offset.bytes);
-    for ground in header.iter().chain([&data]) {
-        ground.begin()?;
-    }
-    device.reserve(ByteRange::new(0, before_data.min(device.geometry().size)))?;
-    let write = || -> Result<(), Failure> {
-        if options.yes {
-            losses::shred_header(device)?;
-        }
-        if let Some(mapping) = mapping.filter(|_| options.wipe || data.is_full()) {
-            take_over(&data.device, mapping, options)?;
-        }
-        if let Some(sealed) = sealed {
-            // Without a header, the half-written data are not taken for a volume.
-            data.device
-                .reserve(ByteRange::new(0, data.device.geometry().size))?;
-            encryption::format(&sealed, options)?;
-        }
-        Ok(draft.write()?)
-    };
-    write().map_err(|error| data.overwritten(error))?;
-    for ground in header.into_iter().chain([data]) {
-        ground.keep()?;
-    }
-    print_done(&format!(
-        "{format} volume {uuid}: {encryption}, {} bits, {kdf}\n",
-        key_bytes * 8
-    ));
-    Ok(())
-}
-
-/// Writes zeros into the volume: everywhere, or where a file system, or a table, of before would be
-/// found. It shows later that the data belong to their header.
-fn take_over(data: &Disk, mapping: Mapping, options: &CreateOptions) -> Result<(), Failure> {
-    const EDGE: u64 = 1 << 20;
-    let size = mapping.data.length;
-    let volume = CryptDevice::new(data, mapping)?;
-    let stop = stop_on_signal()?;
-    let ranges = match options.wipe {
-        true => vec![ByteRange::new(0, size)],
-        false => {
-            eprintln!(
-                "warning: the old data of {} stay readable until the volume is written there: \
-                 --wipe overwrites them now",
-                options.image.display()
-            );
-            let edge = EDGE.min(size);
-            vec![ByteRange::new(0, edge), ByteRange::new(size - edge, edge)]
-        }
-    };
-    for range in ranges {
-        let part = Slice::new(&volume, range).map_err(VolumeError::Block)?;
-        let progress = Progress::bytes(options.no_progress, range.length);
-        let report = |done| tell(&progress, &stop, done);
-        let outcome = transfer::zero(&part, &report);
-        progress.finish();
-        outcome?;
-    }
-    Ok(())
-}
-
-/// A detached header, with room for all keyslots.
-pub const HEADER_FILE: u64 = 16 << 20;
-
-/// The length of a new key if the user names none.
-pub fn usual_key_bytes(spec: &CipherSpec) -> usize {
-    let possible = spec.key_sizes();
-    match spec.mode() == cipher::Mode::Xts && possible.contains(&XTS_KEY_BYTES) {
-        true => XTS_KEY_BYTES,
-        false => spec.default_key_size(),
-    }
-}
-
-/// The sector size that the device's own blocks suggest.
-pub fn natural(device: &Disk) -> SectorSize {
-    let geometry = device.geometry();
-    let whole = geometry.size.is_multiple_of(4096);
-    match SectorSize::from_bytes(geometry.physical_block) {
-        Some(size) if whole => size,
-        _ => SectorSize::B512,
-    }
-}
-
-/// Refuses what hides nothing, unless the user insists, and warns of the rest.
-pub fn warn(spec: CipherSpec, size: u64, yes: bool) -> Result<(), Failure> {
-    for weakness in spec.weaknesses() {
-        let broken = match weakness {
-            Weakness::NoEncryption
-            | Weakness::ShortKey { .. }
-            | Weakness::EqualBlocksShow
-            | Weakness::EqualSectorsShow => true,
-            Weakness::SmallBlock { limit } | Weakness::RepeatedIvs { limit } => size > limit,
-            _ => false,
-        };
-        if broken && !yes {
-            return Err(Failure::new(
-                4,
-                format!("{spec} does not protect: {weakness}"),
-                "Take aes-xts-plain64, or give --yes if that is what you want.",
-            ));
-        }
-        eprintln!("warning: {spec}: {weakness}");
-    }
-    Ok(())
+    let made = Place::new_file(path, bytes)?;
+    Ok((Arc::new(Disk::open(path, Use::Overwrite)?), made))
 }
 
 impl CreateOptions {
-    fn key_bytes(&self) -> Result<Option<usize>, Failure> {
-        match self.key_size {
-            Some(bits) if !bits.is_multiple_of(8) => Err(Failure::new(
-                2,
-                format!("a key of {bits} bits is not possible"),
-                "Give a multiple of 8, as in --key-size 256.",
-            )),
-            bits => Ok(bits.map(|bits| bits / 8)),
+    /// Takes the place of the volume, and of its header.
+    fn place(&self) -> Result<Place, Failure> {
+        if let Some(header) = &self.header {
+            disk::check_distinct("--header", header, &self.image)?;
         }
+        let bytes = self.size.map(|size| size.bytes);
+        let (data, made) = ground(&self.image, bytes, self.yes)?;
+        let Some(path) = &self.header else {
+            return Ok(Place::of(data, None).made(None, made));
+        };
+        let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes)?;
+        volatile::warn(path, &self.image);
+        Ok(Place::of(data, Some(header)).made(made_header, made))
+    }
+
+    /// The options as the engine wants them.
+    ///
+    /// # Errors
+    /// Those of reading key files.
+    fn creation(&self) -> Result<Creation, Failure> {
+        let keyfiles = match self.keyfiles.is_empty() {
+            true => None,
+            false => Some(Keyfiles::read(&self.keyfiles)?),
+        };
+        Ok(Creation {
+            parameters: Parameters {
+                cipher: self.cipher.clone(),
+                key_size: self.key_size,
+                hash: self.hash.clone(),
+                sector_size: self.sector_size,
+                offset: self.offset.map(|offset| offset.bytes),
+                veracrypt_pim: self.veracrypt_pim,
+                keyfiles,
+                ..Parameters::default()
+            },
+            integrity: self.integrity.clone(),
+            label: self.label.clone(),
+            subsystem: self.subsystem.clone(),
+            uuid: self.uuid.clone(),
+            wipe: self.wipe,
+            quick: self.quick || self.integrity_no_wipe,
+            accepted: accepted(self.yes).to_vec(),
+            ..Creation::new(self.kind.format())
+        })
+    }
+
+    /// The secret that the volume will open with. With key files, the passphrase may be empty, and
+    /// is not asked for.
+    fn first_secret(&self, creation: &Creation) -> Result<cipher::Key, Failure> {
+        let has_keyfiles = creation.parameters.keyfiles.is_some();
+        if has_keyfiles && !self.secret.is_given() {
+            return Ok(cipher::Key::from_slice(&[]));
+        }
+        let may_be_empty = has_keyfiles || self.new.empty() == Empty::Allowed;
+        let empty = Empty::if_allowed(may_be_empty);
+        self.secret.first_secret(&self.image, empty)
+    }
+
+    /// What is said of the volume, or of the file of its header, if it has this error.
+    fn said(&self, error: VolumeError) -> Failure {
+        let header = match &error {
+            VolumeError::Judged(finding) if finding.in_header => self.header.as_deref(),
+            _ => None,
+        };
+        at(header.unwrap_or(&self.image), error)
+    }
+
+    /// Says of a volume that was not finished what is left of the data that were there.
+    fn unfinished(&self, error: VolumeError) -> Failure {
+        let VolumeError::Overwritten { error } = error else {
+            return self.said(error);
+        };
+        let kept = match backups::kept() {
+            Some(path) => format!(" The header that was there is kept in {}.", path.display()),
+            None => String::new(),
+        };
+        Failure::from(*error).after(
+            format!(
+                "{} is overwritten in part, and holds no finished volume",
+                self.image.display()
+            ),
+            format!("Run the command again with --yes to make the volume.{kept}"),
+        )
     }
 
     /// Refuses a secret in a file that becomes the volume, because the secret would be lost.
@@ -423,45 +322,23 @@ impl CreateOptions {
         Ok(())
     }
 
-    fn sector_size(&self) -> Result<Option<SectorSize>, Failure> {
-        let parameters = Parameters {
-            sector_size: self.sector_size,
-            ..Parameters::default()
-        };
-        Ok(parameters.sector_size()?)
-    }
-
-    /// An option that the format has no use for is a mistake, and not silently
-    /// left aside.
+    /// Refuses what only the program has options for, and this kind of volume no use; the engine
+    /// refuses all else.
     fn refuse_foreign_options(&self) -> Result<(), Failure> {
-        use Kind::{Luks1, Luks2, Tcrypt, Veracrypt};
-        const LUKS: &[Kind] = &[Luks1, Luks2];
-        const TCRYPT: &[Kind] = &[Tcrypt, Veracrypt];
-        const WITH_HEADER: &[Kind] = &[Luks1, Luks2, Tcrypt, Veracrypt];
+        let is_luks = matches!(self.kind, Kind::Luks1 | Kind::Luks2);
+        let is_tcrypt = self.family().is_some();
+        let secret = self.secret.given();
+        let kdf = self.kdf.given();
         let given = [
-            ("--sector-size", self.sector_size.is_some(), &[Luks2][..]),
-            ("--integrity", self.integrity.is_some(), &[Luks2]),
-            ("--label", !self.label.is_empty(), &[Luks2]),
-            ("--subsystem", !self.subsystem.is_empty(), &[Luks2]),
-            ("--uuid", self.uuid.is_some(), LUKS),
-            ("--key-size", self.key_size.is_some(), LUKS),
-            ("--offset", self.offset.is_some(), LUKS),
-            ("--wipe", self.wipe, LUKS),
-            ("--header", self.header.is_some(), LUKS),
-            ("--hash", self.hash.is_some(), WITH_HEADER),
+            ("--header", self.header.is_some(), is_luks),
+            (kdf.unwrap_or_default(), kdf.is_some(), is_luks),
+            ("--quick", self.quick, is_tcrypt),
+            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), is_tcrypt),
             (
-                self.secret.given().unwrap_or_default(),
-                self.secret.given().is_some(),
-                WITH_HEADER,
+                secret.unwrap_or_default(),
+                secret.is_some(),
+                is_luks || is_tcrypt,
             ),
-            ("--tcrypt-hidden", self.tcrypt_hidden.is_some(), TCRYPT),
-            (
-                "--veracrypt-pim",
-                self.veracrypt_pim.is_some(),
-                &[Veracrypt],
-            ),
-            ("--keyfile", !self.keyfiles.is_empty(), TCRYPT),
-            ("--quick", self.quick, TCRYPT),
         ];
         if self.new.is_given() && self.tcrypt_hidden.is_none() {
             return Err(Failure::new(
@@ -470,30 +347,40 @@ impl CreateOptions {
                 "Give --passphrase-file or --key-file, or --tcrypt-hidden.",
             ));
         }
-        let foreign = given
-            .iter()
-            .find(|(_, given, kinds)| *given && !kinds.contains(&self.kind));
-        match foreign {
+        match given.iter().find(|(_, given, fits)| *given && !fits) {
             None => Ok(()),
             Some((option, ..)) => Err(Failure::new(
                 2,
-                format!("{option} has no meaning for {}", self.kind.article()),
+                format!(
+                    "{option} has no meaning for {}",
+                    self.kind.format().article()
+                ),
                 "Omit it, or choose another --type.",
             )),
         }
     }
+
+    /// The ciphers and the derivation of a hidden volume.
+    ///
+    /// # Errors
+    /// Those of the engine, of names that name nothing.
+    pub fn tcrypt(&self, family: Family) -> Result<volume::tcrypt::Creation, Failure> {
+        Ok(self.creation()?.tcrypt(family)?)
+    }
 }
 
+/// A detached header, with room for all keyslots.
+pub const HEADER_FILE: u64 = 16 << 20;
+
 impl Kind {
-    /// The volume in a sentence.
-    const fn article(self) -> &'static str {
+    const fn format(self) -> Format {
         match self {
-            Self::Luks1 => "a LUKS1 volume",
-            Self::Luks2 => "a LUKS2 volume",
-            Self::Tcrypt => "a TrueCrypt volume",
-            Self::Veracrypt => "a VeraCrypt volume",
-            Self::Plain => "a volume without a header",
-            Self::Cryptoloop => "a cryptoloop volume, which has no header",
+            Self::Luks1 => Format::Luks1,
+            Self::Luks2 => Format::Luks2,
+            Self::Tcrypt => Format::Tcrypt,
+            Self::Veracrypt => Format::Veracrypt,
+            Self::Plain => Format::Plain,
+            Self::Cryptoloop => Format::Cryptoloop,
         }
     }
 }

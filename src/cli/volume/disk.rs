@@ -12,7 +12,7 @@ use super::losses;
 use crate::cli::CliRemedy;
 use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
-use block::signature::{self, Content};
+use block::signature::Content;
 use block::{
     BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
     OperationKind, PathKind, Queue, QueueOptions,
@@ -27,10 +27,10 @@ use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
-use volume::VolumeError;
 use volume::judge::{self, State, Use};
 #[cfg(target_os = "linux")]
 use volume::luks2::Header;
+use volume::{VolumeError, operate};
 
 /// A file, a block device, an export of an NBD server, or the inside of a disk image.
 pub enum Disk {
@@ -239,56 +239,6 @@ impl Disk {
         }
     }
 
-    /// Makes a file longer or shorter.
-    pub fn set_len(&mut self, bytes: u64) -> Result<(), Failure> {
-        let changed = match self {
-            Self::File(device, _) => device.set_len(bytes),
-            #[cfg(target_os = "linux")]
-            Self::Nbd(_) => Err(BlockError::Unsupported {
-                operation: OperationKind::Write,
-            }),
-            Self::Part(_) => Err(BlockError::Unsupported {
-                operation: OperationKind::Write,
-            }),
-        };
-        Ok(changed.map_err(VolumeError::Block)?)
-    }
-
-    /// Bytes of a file as it is now, of which the last may be no whole block.
-    pub fn length(&self) -> Result<u64, Failure> {
-        let length = match self {
-            Self::File(device, _) => device.length(),
-            #[cfg(target_os = "linux")]
-            Self::Nbd(export) => Ok(export.device.geometry().size),
-            Self::Part(part) => Ok(part.device().geometry().size),
-        };
-        Ok(length.map_err(VolumeError::Block)?)
-    }
-
-    /// Reserves the room for writes to `range`, if the storage can.
-    ///
-    /// # Errors
-    /// Exit code 1 if there is no room.
-    pub fn reserve(&self, range: ByteRange) -> Result<(), Failure> {
-        match self {
-            Self::File(device, _) => device.reserve(range).map_err(|error| {
-                Failure::new(
-                    1,
-                    format!("there is no room for the data to write: {error}"),
-                    "Make room on the disk that has the file. Nothing was changed.",
-                )
-            }),
-            #[cfg(target_os = "linux")]
-            Self::Nbd(_) => Ok(()),
-            Self::Part(part) => part.each(range, |whole, range| whole.reserve(range)),
-        }
-    }
-
-    /// Whether its length can be changed.
-    pub fn is_file(&self) -> bool {
-        matches!(self, Self::File(device, _) if device.path_kind() == PathKind::RegularFile)
-    }
-
     /// Whether it answers as memory does, so that there is nothing to wait for
     /// beside.
     pub fn answers_at_once(&self) -> bool {
@@ -308,27 +258,6 @@ impl Disk {
             Self::File(..) => false,
             Self::Nbd(_) => true,
             Self::Part(part) => part.whole().keeps_lost_writes(),
-        }
-    }
-
-    /// Its content, which for a file is everything that the file stores.
-    pub fn content(&self, place: &Path) -> Result<Content, Failure> {
-        let content = match self {
-            Self::File(device, _) => device.content(place),
-            #[cfg(target_os = "linux")]
-            Self::Nbd(export) => signature::content(&export.device),
-            Self::Part(part) => signature::content(part.device()),
-        };
-        Ok(content.map_err(VolumeError::Block)?)
-    }
-
-    /// The stored ranges and the holes in `range`, as far as they are known.
-    pub fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
-        match self {
-            Self::File(device, _) => device.extents(range),
-            #[cfg(target_os = "linux")]
-            Self::Nbd(_) => Ok(vec![Extent { range, hole: false }]),
-            Self::Part(part) => part.extents(range),
         }
     }
 }
@@ -356,6 +285,41 @@ impl BlockDevice for Disk {
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
         self.device().queue(options)
+    }
+
+    fn content(&self) -> Result<Content, BlockError> {
+        self.device().content()
+    }
+
+    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        match self {
+            Self::Part(part) => part.extents(range),
+            other => other.device().extents(range),
+        }
+    }
+
+    fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+        match self {
+            Self::Part(part) => part.each(range, |whole, range| whole.reserve(range)),
+            other => other.device().reserve(range),
+        }
+    }
+
+    fn length(&self) -> Result<u64, BlockError> {
+        self.device().length()
+    }
+
+    fn is_resizable(&self) -> bool {
+        self.device().is_resizable()
+    }
+
+    fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
+        match self {
+            Self::File(device, _) => device.set_len(bytes),
+            _ => Err(BlockError::Unsupported {
+                operation: OperationKind::Write,
+            }),
+        }
     }
 }
 
@@ -434,9 +398,8 @@ pub fn check_settled(place: &Path) -> Result<(), Failure> {
 pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
     losses::guard_use(place)?;
     let disk = Disk::held(place, Use::Overwrite, Hold::Usual)?;
-    if !confirmed {
-        losses::guard_content(place, &disk)?;
-    }
+    operate::check_blank(&disk, losses::accepted(confirmed))
+        .map_err(|error| losses::at(place, error))?;
     backups::keep(place, &disk)?;
     Ok(disk)
 }

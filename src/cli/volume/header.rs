@@ -8,7 +8,7 @@ mod save;
 mod tcrypt;
 
 pub use alone::unlock as unlock_alone;
-pub use own::{check_in_place, check_to_change, check_to_write};
+pub use own::{check_in_place, check_to_write, out_of_date, refused};
 pub use tcrypt::{check_behind, strange_at};
 
 use super::arguments::VolumeArguments;

@@ -2,7 +2,7 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::backups;
-use super::create_tcrypt::{hides, resealed, warn_of_pim};
+use super::create_tcrypt::hides;
 use super::disk::Disk;
 use super::header;
 use super::keyslot::{KdfArguments, NewSecretArguments};
@@ -14,7 +14,7 @@ use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::judge::Use;
 use volume::tcrypt::{Family, Opening, Place};
-use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError};
+use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError, operate};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -149,11 +149,13 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
     let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
     drop(search);
     header::check_behind(image, &opening, &unlocked, devices.data(), &secret)?;
-    let sealing = resealed(&opening, &unlocked);
+    let sealing = unlocked.sealing(&opening);
     let beside = sealing.keyfiles.count() > 0;
     let new = options.new.secret_beside(image, beside)?;
     refuse_other(&opening, &devices, &new)?;
-    warn_of_pim(family, &sealing, &new);
+    if let Err(VolumeError::Judged(weak)) = operate::check_pim(family, &sealing, &new, &[]) {
+        eprintln!("warning: {}", weak.found);
+    }
     unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
     print_done("the volume opens with the new passphrase\n");
     Ok(())

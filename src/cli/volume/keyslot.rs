@@ -1,17 +1,17 @@
 //! The cost of opening a new key slot, its secret, and the choice of old key slots that stay when
 //! the volume key changes.
 
-use super::disk::Disk;
 use super::secrets::{self, Empty};
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
+use block::BlockDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use volume::luks2::{Header, KeyslotOptions};
 use volume::{
-    Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, plain,
+    Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, operate,
 };
 
 /// cryptsetup's defaults: the duration of an unlock, ms, and LUKS's hash.
@@ -60,6 +60,22 @@ enum KdfName {
 }
 
 impl KdfArguments {
+    /// The option that says anything of it.
+    pub fn given(&self) -> Option<&'static str> {
+        let options = [
+            ("--pbkdf", self.pbkdf.is_some()),
+            ("--iter-time", self.iter_time.is_some()),
+            (
+                "--pbkdf-force-iterations",
+                self.pbkdf_force_iterations.is_some(),
+            ),
+            ("--pbkdf-memory", self.pbkdf_memory.is_some()),
+            ("--pbkdf-parallel", self.pbkdf_parallel.is_some()),
+        ];
+        let given = options.into_iter().find(|(_, given)| *given);
+        given.map(|(option, _)| option)
+    }
+
     /// The derivation for a keyslot of `format`; `hash` is that of PBKDF2.
     pub fn kdf(&self, format: Format, hash: Option<Hash>) -> Result<Kdf, Failure> {
         let pbkdf2 = || KdfKind::Pbkdf2(hash.unwrap_or(HASH));
@@ -151,18 +167,6 @@ fn machine() -> Machine {
     Machine::new(cores, lab::probe::total_memory().unwrap_or(1 << 30))
 }
 
-/// The hash that `--hash` names.
-pub fn named_hash(name: Option<&str>) -> Result<Option<Hash>, Failure> {
-    let Some(name) = name else { return Ok(None) };
-    match Hash::named(name) {
-        Some(hash) => Ok(Some(hash)),
-        None => {
-            let text = name.to_owned();
-            Err(VolumeError::UnknownHash(plain::UnknownHash { text }).into())
-        }
-    }
-}
-
 /// The options for the secret of a new key slot.
 #[derive(Debug, Args)]
 pub struct NewSecretArguments {
@@ -243,7 +247,7 @@ impl KeptArguments {
     pub fn keyslots(
         &self,
         header: &Header,
-        device: &Disk,
+        device: &dyn BlockDevice,
         first: (u32, Key),
         ask: bool,
     ) -> Result<Vec<(u32, Key)>, Failure> {
@@ -270,14 +274,8 @@ impl KeptArguments {
         let wholes = self.key_files.iter().map(|path| secrets::key_in(path));
         for secret in lines.chain(wholes) {
             let secret = secret?;
-            let mut found = None;
-            for slot in left(&kept)? {
-                found = opens(slot, Key::from_slice(secret.as_bytes()))?;
-                if found.is_some() {
-                    break;
-                }
-            }
-            kept.push(found.ok_or(NONE_FITS)?);
+            let slot = operate::opened(header, device, &kept, &secret, &Limits::default())?;
+            kept.push((slot, secret));
         }
         if !ask || !secrets::can_ask() {
             return Ok(kept);

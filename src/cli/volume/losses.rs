@@ -3,7 +3,6 @@
 mod fitting;
 
 use super::arguments::side_header;
-use super::create::fill;
 use super::disk::{self, Disk};
 use crate::cli::Failure;
 use block::signature::{self, Bytes, Content};
@@ -11,8 +10,8 @@ use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
 use fitting::Fitting;
 use std::fs::File;
 use std::path::Path;
-use volume::judge::{self, State, Use};
-use volume::{Format, VolumeError, luks1, luks2};
+use volume::judge::{State, Use};
+use volume::{VolumeError, operate};
 
 /// Refuses to let `place` be overwritten if it is in use, or a reencryption of it has stopped.
 /// To be called before it is opened for writing.
@@ -41,38 +40,17 @@ pub fn guard_use(place: &Path) -> Result<(), Failure> {
     disk::check_settled(place)
 }
 
-/// Refuses to let what is open as `device`, and held, be overwritten if it holds anything.
+/// Refuses to let what is open as `file` be overwritten if it holds anything.
 ///
 /// # Errors
 /// Exit code 4 with all that is known of what it holds; those of reading it.
-pub fn guard_content(place: &Path, device: &Disk) -> Result<(), Failure> {
-    let content = device.content(place)?;
-    match content.is_blank() {
-        true => Ok(()),
-        false => Err(refusal(place, &content, device)),
-    }
-}
-
-/// The same for what is open as `file`.
-///
-/// # Errors
-/// Those of [`guard_content`].
 pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
     let content = signature::stored(place, file).map_err(VolumeError::Block)?;
     match content.is_blank() {
         true => Ok(()),
-        false => Err(refusal(place, &content, &Disk::open(place, Use::Read)?)),
+        false => operate::check_content(&content, &Disk::open(place, Use::Read)?, &[])
+            .map_err(|error| at(place, error)),
     }
-}
-
-/// Refuses because `place`, which is open as `device`, holds `content`.
-fn refusal(place: &Path, content: &Content, device: &Disk) -> Failure {
-    let words = content.in_words(|found| judge::known_better(found, device));
-    let judged = judge::check(Use::Overwrite, State::Data, words, &[]);
-    judged.map_or_else(
-        |error| at(place, error),
-        |()| unreachable!("data are asked for"),
-    )
 }
 
 /// The losses that the user accepts with `--yes`: all that can be accepted.
@@ -164,32 +142,3 @@ fn first_data(
     }
     Ok(None)
 }
-
-/// Overwrites the header of a LUKS volume that is about to be replaced on `device`, and all its key
-/// slots, with noise. Otherwise the key material would outlive the header.
-///
-/// # Errors
-/// Those of writing.
-pub fn shred_header(device: &Disk) -> Result<(), Failure> {
-    let end = match Format::detect(device) {
-        Ok(Some(Format::Luks1)) => luks1::Header::read(device).map(|header| header.payload_offset),
-        Ok(Some(Format::Luks2)) => luks2::Header::read(device).map(|header| {
-            let segments = header.metadata.segments.values();
-            segments.map(|segment| segment.offset).min().unwrap_or(0)
-        }),
-        _ => return Ok(()),
-    };
-    // A header that is damaged does not say where its key slots end, and one whose
-    // data is elsewhere may take all of its file.
-    let end = match end.unwrap_or(0) {
-        0 => USUAL_HEADER,
-        end => end.min(MOST_HEADER),
-    };
-    let end = end.min(device.geometry().size) & !511;
-    fill(device, ByteRange::new(0, end), true)
-}
-
-/// The usual length of the area that cryptsetup and this program leave for a header, bytes, and the
-/// most bytes of it that are overwritten.
-const USUAL_HEADER: u64 = 16 << 20;
-const MOST_HEADER: u64 = 1 << 30;

@@ -6,18 +6,16 @@ mod tcrypt;
 pub use in_place::is_beside;
 
 use super::arguments::{VolumeArguments, side_header};
-use super::copy::tell;
-use super::create::{usual_key_bytes, warn};
+use super::create::watched;
 use super::disk::{Disk, check_distinct};
-use super::header::check_to_change;
-use super::keyslot::{KdfArguments, KeptArguments, keyslot_options, named_hash};
+use super::header::{out_of_date, refused};
+use super::keyslot::{KdfArguments, KeptArguments, keyslot_options};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
 use super::volatile;
-use crate::cli::progress::Progress;
-use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
-use block::{BlockDevice, ByteRange, hold};
-use cipher::{CipherSpec, Key};
+use crate::cli::{CliRemedy, Failure, print};
+use block::{BlockDevice, ByteRange, folder_of, hold};
+use cipher::Key;
 use clap::Args;
 use in_place::Settled;
 use std::fs::File;
@@ -25,8 +23,9 @@ use std::io;
 use std::path::Path;
 use tempfile::NamedTempFile;
 use volume::judge::Use;
-use volume::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
-use volume::{Format, Hash, Limits, Secret, VolumeError};
+use volume::luks2::{Header, Keys, KeyslotOptions};
+use volume::operate::{self, Chosen, KeySlotCost, Reencryption};
+use volume::{Format, Hash, Limits, Place, VolumeError};
 
 /// Options of `cryptmark volume reencrypt`.
 ///
@@ -65,8 +64,6 @@ pub struct ReencryptOptions {
     #[arg(long)]
     no_progress: bool,
 }
-
-impl ReencryptOptions {}
 
 impl ReencryptOptions {
     /// Whether the first passphrase may be empty.
@@ -135,7 +132,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
     let journal = options.volume.header_path().filter(|path| path.exists());
     if let Some(path) = &journal {
         // A run that was killed may have left its name in a cache, and nowhere else.
-        sync_folder(path)?;
+        sync_name(path)?;
     }
     let begun = match &journal {
         Some(path) => is_begun(path)?,
@@ -159,19 +156,15 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         None => options.volume.format(header)?,
     };
     if format == Format::Luks1 {
-        return Err(Failure::new(
-            2,
-            "a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal",
-            format!(
-                "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
-                options
-                    .volume
-                    .header_path()
-                    .as_deref()
-                    .unwrap_or(image)
-                    .display()
-            ),
-        ));
+        return Err(Failure::from(operate::no_journal()).with_remedy(format!(
+            "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
+            options
+                .volume
+                .header_path()
+                .as_deref()
+                .unwrap_or(image)
+                .display()
+        )));
     }
     if format != Format::Luks2 {
         return Err(Failure::new(
@@ -200,7 +193,11 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         ));
     }
     if let (Some(named), false) = (options.volume.named_header(), parsed.is_decrypted()) {
-        check_to_change(named, &parsed, (image, data), options.yes)?;
+        let is_old = operate::check_apart(&parsed, data, accepted(options.yes))
+            .map_err(|error| refused(named, image, [header, data], error))?;
+        if is_old {
+            eprintln!("warning: {}", out_of_date(named, image));
+        }
     }
     if parsed.is_reencrypting() {
         check_mode(options, &parsed)?;
@@ -254,7 +251,7 @@ fn go_through(options: &ReencryptOptions) -> Result<&'static str, Failure> {
         )
         .map(|()| DONE);
     }
-    change(options, &mut parsed, (header, data)).map(|()| DONE)
+    change(options, &mut parsed, &devices.into_place()).map(|()| DONE)
 }
 
 /// Refuses a type that `--encrypt` does not make, and `--decrypt` does not read.
@@ -297,8 +294,7 @@ fn check_mode(options: &ReencryptOptions, header: &Header) -> Result<(), Failure
 
 /// Whether a file that need not be there has this name, however that is spelled.
 fn is_at(path: &Path, name: &Path) -> bool {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+    let folder = folder_of(path).canonicalize();
     folder.is_ok_and(|folder| folder.join(path.file_name().unwrap_or_default()) == name)
 }
 
@@ -312,79 +308,37 @@ fn is_begun(path: &Path) -> Result<bool, Failure> {
 }
 
 /// Another cipher, sector size or key.
-fn change(
-    options: &ReencryptOptions,
-    header: &mut Header,
-    (device, data): (&Disk, &Disk),
-) -> Result<(), Failure> {
+fn change(options: &ReencryptOptions, header: &mut Header, place: &Place) -> Result<(), Failure> {
     let image = options.volume.image();
-    let mut segments = header.metadata.segments.values();
-    let (Some(segment), None) = (segments.next(), segments.next()) else {
-        return Err(several_segments());
+    let device = place.header();
+    let mut wanted = Reencryption {
+        parameters: options.volume.plain_parameters(),
+        accepted: accepted(options.yes).to_vec(),
+        ..Reencryption::default()
     };
-    let SegmentKind::Crypt {
-        encryption,
-        sector_size,
-        ..
-    } = &segment.kind
-    else {
-        return Err(several_segments());
-    };
-    let old: CipherSpec = encryption.parse().map_err(VolumeError::Cipher)?;
-    let spec = options.volume.cipher()?.unwrap_or(old);
-    warn(spec, data.geometry().size, options.yes)?;
-    let sector_size = options.volume.named_sector_size()?.unwrap_or(*sector_size);
+    let said = |error| at(image, error);
+    let chosen = Chosen::of(header, place.data(), &wanted).map_err(said)?;
+    for warning in &chosen.warnings {
+        eprintln!("warning: {warning}");
+    }
     let secret = options.secret.secret(Format::Luks2, image)?;
     let slot = options.volume.key_slot();
     let unlocked = header.unlock(device, &secret, slot, &Limits::default())?;
-    let (Secret::Passphrase(passphrase) | Secret::KeyFile(passphrase), Some(slot)) =
-        (secret, unlocked.slot)
-    else {
-        return Err(Failure::new(
-            2,
-            "the new key slot needs a passphrase",
-            "Give one that opens the volume, not its volume key.",
-        ));
-    };
-    let first = (slot, passphrase);
+    let first = operate::first_kept(&secret, unlocked.slot)?;
     let kept = options.kept.keyslots(header, device, first, !options.yes)?;
-    let kept: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
-    // Before the costs of new keyslots are looked for, which takes seconds.
-    header.check_kept(&kept, options.yes)?;
-    let key_bytes = options.volume.key_bytes()?;
-    let new_key = Key::random(key_bytes.unwrap_or_else(|| usual_key_bytes(&spec)))
-        .map_err(VolumeError::Cipher)?;
-    let target = Target {
-        spec,
-        sector_size,
-        keyslot: keyslot(options)?,
-    };
-    let keys = Keys {
-        old: unlocked.key,
-        new: new_key,
-    };
-    let begun = header.begin_reencryption(device, data, &target, &keys, &kept, options.yes);
-    begun.map_err(|error| at(image, error))?;
+    let kept_now: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
+    // Before the costs of new key slots are looked for, which takes seconds.
+    header
+        .check_kept(&kept_now, &wanted.accepted)
+        .map_err(said)?;
+    let hash = wanted.parameters.hash()?;
+    wanted.cost = KeySlotCost::Fixed(options.kdf.kdf(Format::Luks2, hash)?);
+    let keys = chosen
+        .begin(header, place, (unlocked.key, &kept), &wanted)
+        .map_err(said)?;
     let journal = options.volume.header_path();
-    work(options, header, (device, data), &keys, journal.as_deref())
-}
-
-/// The lock under which cryptsetup reencrypts the volume of this UUID. If its folder cannot be
-/// used, the reencryption goes on without the lock, as cryptsetup's does.
-#[cfg(target_os = "linux")]
-fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, Failure> {
-    // The header says what it likes, and this is going to be the name of a file.
-    if !uuid
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-    {
-        return Ok(None);
-    }
-    match block::hold::lock_resource(&format!("LUKS2-reencryption-{uuid}")) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(block::BlockError::Examine { .. }) => Ok(None),
-        Err(error) => Err(VolumeError::Block(error).into()),
-    }
+    let devices = (device, place.data());
+    work(options, header, devices, &keys, journal.as_deref())
 }
 
 /// Goes through all data. `journal` is the file that has the header meanwhile, if it is not at the
@@ -392,17 +346,13 @@ fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, Failure> {
 fn work(
     options: &ReencryptOptions,
     header: &mut Header,
-    (device, data): (&Disk, &Disk),
+    devices: (&dyn BlockDevice, &dyn BlockDevice),
     keys: &Keys,
     journal: Option<&Path>,
 ) -> Result<(), Failure> {
-    #[cfg(target_os = "linux")]
-    let _lock = lock(&header.binary.uuid.lossy())?;
-    let stop = stop_on_signal()?;
-    let progress = Progress::bytes(options.no_progress, data.geometry().size);
-    let report = |done| tell(&progress, &stop, done);
-    let outcome = header.reencrypt(device, data, keys, &report);
-    progress.finish();
+    let outcome = watched(options.no_progress, |report| {
+        operate::run(header, devices, keys, report)
+    })?;
     outcome.map_err(|error| {
         let again = match error {
             VolumeError::Stopped => AGAIN.to_owned(),
@@ -435,8 +385,7 @@ fn draft(
     image: &Path,
     fill: impl FnOnce(&File) -> io::Result<()>,
 ) -> Result<(NamedTempFile, Disk), Failure> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let folder = folder.unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     let unwritable = |error| cannot_write(path, &error);
     match path.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -454,7 +403,7 @@ fn draft(
     fill(draft.as_file()).map_err(unwritable)?;
     let device = Disk::open(draft.path(), Use::Overwrite)?;
     // All of it is written in the end.
-    device.reserve(ByteRange::new(0, device.geometry().size))?;
+    operate::reserve(&device, ByteRange::new(0, device.geometry().size))?;
     volatile::warn(path, image);
     Ok((draft, device))
 }
@@ -466,22 +415,19 @@ fn publish(draft: NamedTempFile, path: &Path) -> Result<(), Failure> {
     let named = draft.persist_noclobber(path);
     named.map_err(|error| unwritable(error.error))?;
     // Nothing has begun if it is unknown whether the name stays.
-    sync_folder(path).inspect_err(|_| drop(std::fs::remove_file(path)))
+    sync_name(path).inspect_err(|_| drop(std::fs::remove_file(path)))
 }
 
 fn keyslot(options: &ReencryptOptions) -> Result<KeyslotOptions, Failure> {
-    let hash = named_hash(options.volume.hash())?;
+    let hash = options.volume.plain_parameters().hash()?;
     Ok(KeyslotOptions {
         af_hash: hash.unwrap_or(Hash::Sha256),
         ..keyslot_options(options.kdf.kdf(Format::Luks2, hash)?)
     })
 }
 
-/// A new name is only there after its folder is on the disk.
-fn sync_folder(path: &Path) -> Result<(), Failure> {
-    let folder = path.parent().filter(|folder| *folder != Path::new(""));
-    let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
-    synced.map_err(|error| cannot_write(path, &error))
+fn sync_name(path: &Path) -> Result<(), Failure> {
+    block::sync_name(path).map_err(|error| cannot_write(path, &error))
 }
 
 fn cannot_write(path: &Path, error: &io::Error) -> Failure {
@@ -489,13 +435,5 @@ fn cannot_write(path: &Path, error: &io::Error) -> Failure {
         1,
         format!("cannot write {}: {error}", path.display()),
         "Check the permissions and the free space, and run it again.",
-    )
-}
-
-fn several_segments() -> Failure {
-    Failure::new(
-        2,
-        "the volume does not have exactly one segment of encrypted data",
-        "Continue with the program that made it so.",
     )
 }

@@ -74,7 +74,7 @@ impl Draft {
             // The kernel gives a first name only if nothing has it.
             None => tempfile::Builder::new()
                 .prefix(PREFIX)
-                .make_in(super::folder(path), |name| link(&self.file, name))?
+                .make_in(block::folder_of(path), |name| link(&self.file, name))?
                 .into_temp_path(),
         };
         Ok(name.persist(path)?)

@@ -12,6 +12,7 @@
 from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
 from ._keys import add_key, change_key, remove_key
 from ._native import formats
+from ._operate import convert, create, reencrypt, resize
 from ._run import Run, run
 from ._volume import Volume, info, open
 
@@ -27,9 +28,13 @@ __all__ = [
     "WrongSecret",
     "add_key",
     "change_key",
+    "convert",
+    "create",
     "formats",
     "info",
     "open",
+    "reencrypt",
     "remove_key",
+    "resize",
     "run",
 ]

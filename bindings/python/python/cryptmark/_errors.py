@@ -31,6 +31,9 @@ class WrongSecret(Error):
 class Protected(Error):
     """Refused, because data would be lost or another program uses the volume."""
 
+    #: The name of the loss that `allow` accepts; None if nothing can be allowed.
+    question: Optional[str] = None
+
 
 class Failed(Error, OSError):
     """The operation was possible and failed."""

@@ -48,6 +48,25 @@ def change_keys(
     keeps_old: bool,
     options: Dict[str, Any],
 ) -> int: ...
+def create(
+    path: str,
+    secret: Union[None, str, Tuple[str, bytearray]],
+    volume_key: Union[None, str, Tuple[str, bytearray]],
+    options: Dict[str, Any],
+) -> Dict[str, Any]: ...
+def reencrypt(
+    path: str,
+    secret: Union[str, Tuple[str, bytearray]],
+    kept: List[Union[str, Tuple[str, bytearray]]],
+    options: Dict[str, Any],
+) -> None: ...
+def convert(path: str, options: Dict[str, Any]) -> bool: ...
+def resize(
+    path: str,
+    to: int,
+    secret: Union[None, str, Tuple[str, bytearray]],
+    options: Dict[str, Any],
+) -> int: ...
 def header(source: Union[str, File], format: Optional[str]) -> Dict[str, Any]: ...
 def formats() -> List[str]: ...
 def run(

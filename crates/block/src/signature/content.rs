@@ -15,7 +15,7 @@ pub use magics::LUKS;
 pub use stored::Data;
 pub(super) use stored::{kind, places};
 
-use crate::{BlockDevice, BlockError, positioned};
+use crate::positioned;
 use magics::MAGICS;
 use std::fmt;
 use std::fs::File;
@@ -70,13 +70,6 @@ impl Content {
         self.found.is_empty() && self.data.is_none()
     }
 
-    /// The content of `device`, from samples all over it.
-    pub(super) fn of_device(device: &dyn BlockDevice) -> Result<Self, BlockError> {
-        let size = device.geometry().size;
-        let read = |offset, into: &mut [u8]| device.read_at(offset, into);
-        Self::sampled(size, read)
-    }
-
     /// The content of a file or disk of the system. For a file, all stored data is read.
     pub(super) fn of_file(file: &File, size: u64, regular: bool) -> io::Result<Self> {
         let read = |offset, into: &mut [u8]| positioned::read_exact_at(file, into, offset);
@@ -92,7 +85,11 @@ impl Content {
         Ok(Self { found, data })
     }
 
-    fn sampled<E>(size: u64, read: impl Fn(u64, &mut [u8]) -> Result<(), E>) -> Result<Self, E> {
+    /// The content of `size` bytes, from samples all over them; `read` reads from any offset.
+    pub(crate) fn sampled<E>(
+        size: u64,
+        read: impl Fn(u64, &mut [u8]) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let windows = look(size, &read)?;
         let mut blank = Blank::default();
         let parts = windows.parts.iter();

@@ -140,11 +140,6 @@ impl VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first, or confirm that the data may be lost.".to_owned()
             }
-            Self::OtherKeyslots { .. } => {
-                "Give the passphrase or key file of each keyslot to keep, or confirm that these \
-                 keyslots may be lost."
-                    .to_owned()
-            }
             Self::Reencrypting => {
                 "Finish the reencryption first.".to_owned()
             }
@@ -253,6 +248,13 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Judged(finding) => finding.remedy(),
+            Self::Impossible { instead, .. } => instead.clone(),
+            Self::NoRoom(_) => {
+                "Make room on the disk that has the file. Nothing was changed.".to_owned()
+            }
+            Self::Overwritten { .. } => {
+                "Make the volume again, and accept the loss of what is left.".to_owned()
+            }
             Self::Forked { .. } => {
                 "Give the secret and open the volume in each process that uses it.".to_owned()
             }

@@ -34,9 +34,9 @@
 //!     keyslot: KeyslotOptions::new(kdf),
 //! };
 //! let keys = Keys { old: volume_key, new: Key::random(64)? };
-//! // Keyslots that are not named here are lost, if the last argument allows that.
+//! // Keyslots that are not named here are lost, if the last argument accepts that.
 //! let kept = [(0, &first), (slot, &second)];
-//! header.begin_reencryption(&disk, &disk, &target, &keys, &kept, false)?;
+//! header.begin_reencryption(&disk, &disk, &target, &keys, &kept, &[])?;
 //! // It can be stopped at any time, and goes on with `Header::read` and `unlock_both`.
 //! header.reencrypt(&disk, &disk, &keys, &|bytes| {
 //!     println!("{bytes} bytes are done");

@@ -136,10 +136,15 @@ fn options(kdf: Kdf) -> KeyslotOptions {
 fn iterations(kdf: Kdf) -> Result<u32, VolumeError> {
     match kdf {
         Kdf::Pbkdf2 { iterations, .. } => Ok(iterations),
-        Kdf::Argon2 { .. } => Err(VolumeError::Lacks {
-            format: Format::Luks1,
-            what: "key slot with Argon2".into(),
-            instead: Instead::Pbkdf2,
-        }),
+        Kdf::Argon2 { .. } => Err(no_argon2()),
+    }
+}
+
+/// LUKS1 cannot have such a key slot.
+pub(crate) fn no_argon2() -> VolumeError {
+    VolumeError::Lacks {
+        format: Format::Luks1,
+        what: "key slot with Argon2".into(),
+        instead: Instead::Pbkdf2,
     }
 }

@@ -1,8 +1,10 @@
 //! Key slots of LUKS volumes: added, changed and removed.
 
+use crate::luks_header::no_argon2;
 use crate::place::Place;
 use crate::{
-    Argon2Variant, Kdf, KdfKind, Limits, LuksHeader, Machine, Secret, Unlocked, VolumeError,
+    Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, LuksHeader, Machine, Secret, Unlocked,
+    VolumeError,
 };
 use cipher::Key;
 use std::time::{Duration, Instant};
@@ -33,18 +35,18 @@ impl KeySlotCost {
         Self::Time(kind, time.unwrap_or(UNLOCK_TIME))
     }
 
-    fn kdf(self, header: &LuksHeader) -> Result<Kdf, VolumeError> {
+    /// The derivation for a key slot of `format`; `hash` is that of PBKDF2.
+    pub(super) fn kdf(self, format: Format, hash: Option<Hash>) -> Result<Kdf, VolumeError> {
         let (kind, time) = match self {
             Self::Fixed(kdf) => return Ok(kdf),
             Self::Time(kind, time) => (kind, time),
         };
-        let kind = match (kind, header) {
-            // There is one hash for all of its key slots.
-            (None | Some(KdfKind::Pbkdf2(_)), LuksHeader::Luks1(header)) => {
-                KdfKind::Pbkdf2(header.hash)
-            }
+        let pbkdf2 = KdfKind::Pbkdf2(hash.unwrap_or(Hash::Sha256));
+        let kind = match (kind, format) {
+            (Some(KdfKind::Argon2(_)), Format::Luks1) => return Err(no_argon2()),
+            (None, Format::Luks1) | (Some(KdfKind::Pbkdf2(_)), _) => pbkdf2,
             (Some(kind), _) => kind,
-            (None, LuksHeader::Luks2(_)) => KdfKind::Argon2(Argon2Variant::Id),
+            (None, _) => KdfKind::Argon2(Argon2Variant::Id),
         };
         let begun = Instant::now();
         kind.calibrated(time, Machine::here(), &|| begun.elapsed())
@@ -63,7 +65,7 @@ pub struct NewKey {
 }
 
 impl NewKey {
-    fn check(&self) -> Result<(), VolumeError> {
+    pub(super) fn check(&self) -> Result<(), VolumeError> {
         match self.secret.is_empty() && !self.allow_empty {
             true => Err(VolumeError::EmptyPassphrase),
             false => Ok(()),
@@ -101,7 +103,7 @@ pub fn add_key(
     new.check()?;
     let (mut header, unlocked) = unlocked(place, secret, options.slot, options)?;
     let keys = (&unlocked.key, &new.secret);
-    let kdf = new.cost.kdf(&header)?;
+    let kdf = new.cost.kdf(header.format(), header.hash())?;
     header.add_key(place.header(), keys, kdf, options.new_slot)
 }
 
@@ -123,7 +125,7 @@ pub fn change_key(
     let slot = unlocked.slot.or(options.slot);
     let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
     let keys = (&unlocked.key, &new.secret);
-    let kdf = new.cost.kdf(&header)?;
+    let kdf = new.cost.kdf(header.format(), header.hash())?;
     header.change_key(place.header(), keys, kdf, slot)
 }
 

@@ -5,7 +5,7 @@
 
 use super::create::{LEFT_BY_LARGE, among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
-use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Place, Unlocked};
+use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Opening, Place, Unlocked};
 use crate::{Limits, VolumeError, rest, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, Key, Mode};
@@ -178,6 +178,31 @@ impl Unlocked {
         self.prf = sealing.prf;
         unaligned::write_verified(device, self.offset, &own)?;
         forget(device, old_copies, new_copies.offset)
+    }
+
+    /// Refuses to write a volume anew whose header could not be used, so that its copy opened it:
+    /// that is the only one left.
+    ///
+    /// # Errors
+    /// [`VolumeError::Impossible`].
+    pub fn check_original(&self, opening: &Opening) -> Result<(), VolumeError> {
+        match self.place == opening.place {
+            true => Ok(()),
+            false => Err(VolumeError::Impossible {
+                what: "the header is damaged or cannot be read, and only its copy opens the volume"
+                    .to_owned(),
+                instead: "Repair the header first. Nothing was changed.".to_owned(),
+            }),
+        }
+    }
+
+    /// The derivation, PIM and key files with which it was opened. A new header opens in the same way.
+    pub fn sealing(&self, opening: &Opening) -> Sealing {
+        Sealing {
+            prf: self.prf,
+            pim: opening.pim,
+            keyfiles: opening.keyfiles.clone(),
+        }
     }
 
     /// Refuses what [`grow`](Self::grow) does whatever the size.

@@ -271,7 +271,7 @@ static BEGUN: LazyLock<Vec<u8>> = LazyLock::new(|| {
         new: Key::random(32).unwrap(),
     };
     header
-        .begin_reencryption(&device, &device, &target, &keys, &[(0, &passphrase)], false)
+        .begin_reencryption(&device, &device, &target, &keys, &[(0, &passphrase)], &[])
         .unwrap();
     bytes_of(&device)
 });

@@ -99,8 +99,8 @@ impl OpenPart {
     pub fn each(
         &self,
         range: ByteRange,
-        mut work: impl FnMut(&Disk, ByteRange) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
+        mut work: impl FnMut(&Disk, ByteRange) -> Result<(), BlockError>,
+    ) -> Result<(), BlockError> {
         for piece in self.part.placed(range) {
             work(&self.whole, piece)?;
         }

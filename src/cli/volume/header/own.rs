@@ -5,9 +5,11 @@ use crate::cli::Failure;
 use crate::cli::volume::arguments::{Devices, side_header};
 use crate::cli::volume::beside;
 use crate::cli::volume::disk::Disk;
+use crate::cli::volume::losses;
+use block::BlockDevice;
 use std::path::Path;
-use volume::judge::Use;
-use volume::{LuksHeader, Own, luks2};
+use volume::judge::{State, Use};
+use volume::{LuksHeader, Own, VolumeError, luks2};
 
 /// Refuses to write through a header that the volume's own header contradicts, because the data
 /// written would be noise under the right one. Returns a warning to print when the volume has
@@ -30,6 +32,22 @@ pub fn check_to_write(
         ))),
         Own::Older => Ok(Some(out_of_date(named, image))),
         unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
+    }
+}
+
+/// What is said of a change of data that have a header of their own, beside the one that is named.
+pub fn refused(
+    named: &Path,
+    image: &Path,
+    headers: [&dyn BlockDevice; 2],
+    error: VolumeError,
+) -> Failure {
+    let is_other = matches!(&error, VolumeError::Judged(it) if it.state == State::OtherHeader);
+    match headers.map(LuksHeader::read) {
+        [Ok(header), Ok(own)] if is_other && header.own(&own) != Own::Same => {
+            refusal(named, image, &header, header.own(&own))
+        }
+        _ => losses::at(image, error),
     }
 }
 
@@ -59,57 +77,8 @@ pub fn check_in_place(image: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Refuses to encrypt or decrypt data through a separate header if the data have a header of their
-/// own. Through that one they would be read afterwards as if nothing had been done, or be changed a
-/// second time.
-pub fn check_to_change(
-    named: &Path,
-    header: &luks2::Header,
-    (image, data): (&Path, &Disk),
-    confirmed: bool,
-) -> Result<(), Failure> {
-    let Ok(own) = LuksHeader::read(data) else {
-        return Ok(());
-    };
-    // Decrypted data may be a volume themselves, and so may data that are not encrypted yet.
-    let has_plaintext = header
-        .reencryption_mode()
-        .is_some_and(|mode| mode != "reencrypt");
-    let header = LuksHeader::Luks2(Box::new(header.clone()));
-    let may_be_data = has_plaintext && header.data_offset() == 0;
-    match header.own(&own) {
-        Own::Erased => Ok(()),
-        Own::Other if confirmed || may_be_data => Ok(()),
-        Own::Other => Err(Failure::new(
-            4,
-            format!(
-                "{} begins with the header of another LUKS volume than {}: {}",
-                image.display(),
-                named.display(),
-                own.uuid()
-            ),
-            "This would destroy the data of the volume that is there. If they are not needed, \
-             confirm with --yes, which also gives up every key slot whose passphrase is not \
-             given; otherwise, omit --header.",
-        )),
-        Own::Older => {
-            eprintln!("warning: {}", out_of_date(named, image));
-            Ok(())
-        }
-        Own::Same => Err(Failure::new(
-            4,
-            format!(
-                "{} has a header of its own, of the same UUID as {}",
-                image.display(),
-                named.display()
-            ),
-            "Omit --header: the volume's own header would know nothing of the change.",
-        )),
-        unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
-    }
-}
-
-fn out_of_date(named: &Path, image: &Path) -> String {
+/// What is said of a header at the start of the data that a separate one has overtaken.
+pub fn out_of_date(named: &Path, image: &Path) -> String {
     format!(
         "{} has a header of its own, which is out of date: do not open the volume without \
          --header {}",

@@ -10,7 +10,7 @@ use crate::cli::{Failure, print_done};
 use block::signature;
 use block::{BlockDevice, ByteRange};
 use volume::judge::{self, Use};
-use volume::{Loss, LuksHeader, VolumeError};
+use volume::{Loss, LuksHeader, VolumeError, operate};
 
 /// Puts header and keyslots back.
 pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
             "Name the volume that the backup was made of.",
         ));
     }
-    device.reserve(ByteRange::new(0, length))?;
+    operate::reserve(device, ByteRange::new(0, length))?;
     let before = LuksHeader::read(device);
     LuksHeader::put(device, &bytes)?;
     backups::spare(&options.input);

@@ -1,7 +1,6 @@
 //! Headers of TrueCrypt and VeraCrypt, which only their passphrase tells from noise.
 
 use super::{RepairOptions, RestoreOptions};
-use crate::cli::volume::create_tcrypt::{passphrase_of, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::open::Search;
 use crate::cli::{Failure, print, print_done};
@@ -30,9 +29,14 @@ pub fn restore(options: &RestoreOptions, family: Family) -> Result<(), Failure> 
             "Nothing was changed. Give --yes if the backup belongs there all the same.",
         ));
     }
-    let sealing = resealed(&opening, &unlocked);
+    let sealing = unlocked.sealing(&opening);
     let limits = Limits::default();
-    unlocked.write_headers(devices.data(), &sealing, passphrase_of(&secret)?, &limits)?;
+    unlocked.write_headers(
+        devices.data(),
+        &sealing,
+        secret.words(family.format())?,
+        &limits,
+    )?;
     print_done("the header and its copy are rewritten from the backup\n");
     Ok(())
 }
@@ -142,11 +146,11 @@ pub fn repair(options: &RepairOptions, family: Family) -> Result<(), Failure> {
             }
         }
     }
-    let sealing = resealed(&opening, &unlocked);
+    let sealing = unlocked.sealing(&opening);
     unlocked.restore(
         device,
         &sealing,
-        passphrase_of(&secret)?,
+        secret.words(family.format())?,
         &Limits::default(),
     )?;
     print_done(&format!("{made}\n"));

@@ -4,12 +4,12 @@
 //! down over it. While neither the old start of the volume nor the new one is whole, a file
 //! beside the volume has the header.
 
-use super::{ReencryptOptions, cannot_write, draft, keyslot, publish, sync_folder, work};
+use super::{ReencryptOptions, cannot_write, draft, keyslot, publish, sync_name, work};
 use crate::cli::volume::arguments::side_header;
 use crate::cli::volume::beside;
-use crate::cli::volume::create::{HEADER_FILE, natural, usual_key_bytes, warn};
+use crate::cli::volume::create::HEADER_FILE;
 use crate::cli::volume::disk::{self, Disk};
-use crate::cli::volume::resize::is_blank;
+use crate::cli::volume::losses::{accepted, at};
 use crate::cli::{Failure, stop_on_signal};
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
@@ -17,9 +17,9 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use volume::judge::{State, Use};
+use volume::judge::{self, State, Use};
 use volume::luks2::{Creation, DataCipher, Header, Keys, Segment, SegmentKind, SegmentSize};
-use volume::{Format, Limits, VolumeError};
+use volume::{Format, Limits, VolumeError, operate};
 
 /// The distance by which the data moves to make room for a header, bytes. As much again is left
 /// free behind it, until the start of the data is encrypted last.
@@ -36,7 +36,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     if let Some(header) = detached.as_deref().filter(|header| header.is_file()) {
         check_no_header(header, image)?;
     }
-    let is_file = data.is_file();
+    let is_file = data.is_resizable();
     if detached.is_none() && !is_file {
         return Err(Failure::new(
             2,
@@ -49,10 +49,14 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
         .cipher()?
         .unwrap_or("aes-xts-plain64".parse().map_err(VolumeError::Cipher)?);
     let size = data.geometry().size;
-    warn(spec, size, options.yes)?;
+    let warnings = operate::check_cipher(Use::Encrypt, spec, size, accepted(options.yes))
+        .map_err(|error| at(image, error))?;
+    for warning in warnings {
+        eprintln!("warning: {warning}");
+    }
     let sector_size = match options.volume.named_sector_size()? {
         Some(size) => size,
-        None => natural(&data),
+        None => operate::natural_sector_size(&data),
     };
     // A file ends where it ends; a sector of it is encrypted as a whole.
     let there = data.length()?;
@@ -76,7 +80,7 @@ pub fn encrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     }
     let passphrase = options.secret.first_secret(image, options.empty())?;
     let key_bytes = options.volume.key_bytes()?;
-    let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
+    let key_bytes = key_bytes.unwrap_or_else(|| operate::usual_key_bytes(&spec));
     let key = Key::random(key_bytes).map_err(VolumeError::Cipher)?;
     let shift = if detached.is_some() { 0 } else { SHIFT };
     let creation = Creation {
@@ -210,7 +214,7 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
             "Copy the plaintext out with `volume export`.",
         ));
     }
-    if !data.is_file() {
+    if !data.is_resizable() {
         return Err(Failure::new(
             2,
             "a header beside a device would not be safe from a power cut",
@@ -224,16 +228,11 @@ pub fn decrypt(options: &ReencryptOptions) -> Result<(), Failure> {
     let key = Key::from_slice(unlocked.key.as_bytes());
     let there = original.mapping(key, &data)?.data;
     let (offset, end) = (there.offset, there.offset + there.length);
-    let behind = data.length()?.saturating_sub(end);
-    if behind > 0 && !options.yes && !is_blank(&data, end)? {
-        return Err(Failure::new(
-            4,
-            format!(
-                "{} holds {behind} bytes behind the data of the volume",
-                image.display()
-            ),
-            "They would be cut off. If you don't need them, confirm with --yes.",
-        ));
+    let length = data.length()?;
+    if end < length && !operate::is_blank(&data, end, length)? {
+        let found = format!("{} bytes from byte {end} on", length - end);
+        judge::check(Use::Reencrypt, State::Behind, found, accepted(options.yes))
+            .map_err(|error| at(image, error))?;
     }
     let side = side_header(image);
     let (draft, device) = draft(&side, image, |mut file| {
@@ -299,16 +298,16 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
     let header = Header::read(&device)?;
     // A run that was killed may have left it in a cache, and nowhere else.
     device.flush().map_err(VolumeError::Block)?;
-    sync_folder(&side)?;
+    sync_name(&side)?;
     let begun = header.is_reencrypting();
     let segments = &header.metadata.segments;
     let is_final = |segment: &&Segment| segment.flags.iter().any(|flag| flag == "backup-final");
     let last = segments.values().find(is_final);
     let Some(last) = last.or(segments.get(&0)) else {
-        return Err(super::several_segments());
+        return Err(operate::several_segments().into());
     };
     let settled = match (&last.kind, begun) {
-        (SegmentKind::Other { .. }, _) => return Err(super::several_segments()),
+        (SegmentKind::Other { .. }, _) => return Err(operate::several_segments().into()),
         (SegmentKind::Linear, true) => return Ok(Settled::Begun),
         (SegmentKind::Linear, false) => {
             let mut data = Disk::open(image, Use::Encrypt)?;
@@ -324,7 +323,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
         (SegmentKind::Crypt { .. }, begun) => {
             // The rest of the file is room that the header does not speak of.
             if last.offset < header.bytes_with_keyslots() {
-                return Err(super::several_segments());
+                return Err(operate::several_segments().into());
             }
             match begun {
                 true => put_before(image, &header, &device)?,
@@ -339,7 +338,7 @@ pub fn settle(image: &Path) -> Result<Settled, Failure> {
     };
     drop(device);
     fs::remove_file(&side).map_err(|error| cannot_write(&side, &error))?;
-    sync_folder(image)?;
+    sync_name(image)?;
     Ok(settled)
 }
 
@@ -351,7 +350,7 @@ fn put_before(image: &Path, header: &Header, side: &Disk) -> Result<(), Failure>
     let there = data.length()?;
     let mut make = || -> Result<(), Failure> {
         data.set_len(room.needed)?;
-        data.reserve(ByteRange::new(0, room.needed))?;
+        operate::reserve(&data, ByteRange::new(0, room.needed))?;
         Ok(header.put_before(side, &data)?)
     };
     let Err(error) = make() else {

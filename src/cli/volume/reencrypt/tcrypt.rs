@@ -2,19 +2,20 @@
 //! file keeps the journal and both keys until the end.
 
 use super::keyslot_options;
-use super::{ReencryptOptions, cannot_write, draft, publish, sync_folder, work};
+use super::{ReencryptOptions, cannot_write, draft, publish, sync_name, work};
 use crate::cli::Failure;
 use crate::cli::volume::arguments::{VolumeArguments, side_header};
 use crate::cli::volume::create::HEADER_FILE;
-use crate::cli::volume::create_tcrypt::{passphrase_of, refuse_copy, resealed};
 use crate::cli::volume::disk::Disk;
 use crate::cli::volume::header;
+use crate::cli::volume::losses::{accepted, at};
 use crate::cli::volume::open::Search;
+use block::BlockDevice;
 use cipher::Key;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
-use volume::judge::Use;
+use volume::judge::{self, State, Use};
 use volume::luks2::{Header, Keys};
 use volume::tcrypt::{Family, Place, Sealing};
 use volume::{Format, Limits, Secret};
@@ -34,16 +35,14 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let mut opening = options.volume.tcrypt(family)?;
     // The options name the new encryption; the current one is found by a search.
     let (algorithms, prf) = (opening.algorithms.take(), opening.prf.take());
-    if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) && !options.yes {
-        return Err(Failure::new(
-            4,
-            "a hidden volume in it would be destroyed, and only its passphrase can reveal one",
-            "Give --yes if there is none.",
-        ));
+    if !matches!(opening.place, Place::Hidden | Place::HiddenBackup) {
+        let found = "would be destroyed";
+        judge::check(Use::Reencrypt, State::Hidden, found, accepted(options.yes))
+            .map_err(|error| at(image, error))?;
     }
     let data = Disk::open(image, Use::Reencrypt)?;
     let path = options.volume.header_path();
-    if path.is_none() && !data.is_file() {
+    if path.is_none() && !data.is_resizable() {
         return Err(Failure::new(
             2,
             "a journal beside a device would not be safe from a power cut",
@@ -57,13 +56,13 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let watch = |progress| search.watch(progress);
     let unlocked = opening.unlock(&data, &secret, &limits, &watch)?;
     drop(search);
-    refuse_copy(&opening, &unlocked)?;
+    unlocked.check_original(&opening)?;
     header::check_behind(image, &opening, &unlocked, &data, &secret)?;
     let sealing = Sealing {
         prf: prf.unwrap_or(unlocked.prf),
-        ..resealed(&opening, &unlocked)
+        ..unlocked.sealing(&opening)
     };
-    let passphrase = passphrase_of(&secret)?;
+    let passphrase = secret.words(family.format())?;
     let next = unlocked.rekeyed(&data, algorithms.as_deref(), &sealing, passphrase, &limits)?;
     let keyslot = keyslot_options(options.kdf.kdf(Format::Luks2, None)?);
     let (draft, device) = draft(&path, image, |file| file.set_len(HEADER_FILE))?;
@@ -132,7 +131,7 @@ fn finish(header: &Header, data: &Disk, path: &Path, key: &Key) -> Result<(), Fa
     let unwritable = |error| cannot_write(path, &error);
     let file = File::options().write(true).open(path).map_err(unwritable)?;
     fs::remove_file(path).map_err(unwritable)?;
-    sync_folder(path)?;
+    sync_name(path)?;
     // Without its name it is not taken for a journal. Now the key that opens the volume's keys may
     // be removed from the disk.
     let length = file.metadata().map_err(unwritable)?.len();

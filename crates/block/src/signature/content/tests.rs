@@ -196,9 +196,9 @@ fn label_and_uuid_are_told_and_cannot_harm_a_terminal() {
 #[test]
 fn a_disk_that_cannot_be_read_is_not_blank() {
     let ram = RamDevice::new(1 << 20);
-    assert!(Content::of_device(&ram).unwrap().is_blank());
+    assert!(ram.content().unwrap().is_blank());
     ram.write_at(4096, &[1; 512]).unwrap();
-    assert!(is_unknown(&Content::of_device(&ram).unwrap()));
+    assert!(is_unknown(&ram.content().unwrap()));
 }
 
 #[test]

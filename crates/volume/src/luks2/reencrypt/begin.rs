@@ -4,7 +4,7 @@
 use super::conversion::crypt_parts;
 use super::plan::Plan;
 use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
-use crate::judge::{State, Use};
+use crate::judge::{self, State, Use};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
@@ -61,20 +61,22 @@ impl Header {
     /// user wants to keep. The costs of new key slots need not be known for that.
     ///
     /// # Errors
-    /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, unless `others_too`;
+    /// [`VolumeError::Judged`] if `kept` lacks key slots of the data, unless that is `accepted`;
     /// [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the data.
     #[doc(hidden)]
-    pub fn check_kept(&self, kept: &[(u32, &Key)], others_too: bool) -> Result<(), VolumeError> {
+    pub fn check_kept(&self, kept: &[(u32, &Key)], accepted: &[State]) -> Result<(), VolumeError> {
         let bound = self.keyslots_of_data()?;
         if let Some(&(slot, _)) = kept.iter().find(|(slot, _)| !bound.contains(slot)) {
             return Err(VolumeError::EmptyKeyslot { slot });
         }
         let is_kept = |slot: &&u32| kept.iter().any(|(kept, _)| kept == *slot);
         let count = bound.len() - bound.iter().filter(is_kept).count();
-        match count {
-            1.. if !others_too => Err(VolumeError::OtherKeyslots { count }),
-            _ => Ok(()),
-        }
+        let found = match count {
+            0 => return Ok(()),
+            1 => "1 more key slot".to_owned(),
+            count => format!("{count} more key slots"),
+        };
+        judge::check(Use::Reencrypt, State::Keyslots, found, accepted)
     }
 
     /// Begins a reencryption. It makes the journal, and a key slot of the new key for each key slot
@@ -85,11 +87,11 @@ impl Header {
     /// [`VolumeError::WrongVolumeKey`] if `keys` has another old key than the data;
     /// [`VolumeError::Unsupported`] if a reencryption has begun already, or the data has integrity
     /// tags; [`VolumeError::NoFreeKeyslot`] if the header has no room;
-    /// [`VolumeError::OtherKeyslots`] if `kept` lacks key slots of the data, which would be lost,
-    /// unless `others_too`; [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the
-    /// data; [`VolumeError::DataAlignment`] if the data is not made of sectors of the new size;
-    /// [`VolumeError::Judged`] if nothing shows that the data belong to a header that is apart,
-    /// unless `others_too`; those of writing.
+    /// [`VolumeError::EmptyKeyslot`] if one in `kept` is not a key slot of the data;
+    /// [`VolumeError::DataAlignment`] if the data is not made of sectors of the new size;
+    /// [`VolumeError::Judged`] if `kept` lacks key slots of the data, which would be lost, or if
+    /// nothing shows that the data belong to a header that is apart, unless that is `accepted`; those
+    /// of writing.
     pub fn begin_reencryption(
         &mut self,
         device: &dyn BlockDevice,
@@ -97,11 +99,10 @@ impl Header {
         target: &Target,
         keys: &Keys,
         kept: &[(u32, &Key)],
-        others_too: bool,
+        accepted: &[State],
     ) -> Result<(), VolumeError> {
         let data_now = self.data_now(data)?;
         self.check_volume_key(&keys.old)?;
-        let accepted: &[State] = if others_too { &State::ALL } else { &[] };
         self.check_together((device, data), keys, accepted)?;
         let layout = SectorLayout {
             size: target.sector_size,
@@ -109,7 +110,7 @@ impl Header {
         };
         target.spec.cipher(&keys.new, layout, None)?;
         data_of_size(data, data_now.offset, data_now.length, layout)?;
-        self.check_kept(kept, others_too)?;
+        self.check_kept(kept, accepted)?;
 
         // The bytes behind the last sector are not data of smaller sectors either.
         let reach = data_to_end(data, data_now.offset, layout)?.length;

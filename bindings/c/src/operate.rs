@@ -1,0 +1,257 @@
+//! Volumes made, reencrypted, converted and resized.
+
+use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
+use crate::options::cryptmark_options;
+use crate::text::{path_of, text};
+use ::volume::judge::{self, State, Use};
+use ::volume::operate::{self, Creation, KeySlotCost, NewKey, Reencryption, Resizing};
+use ::volume::{Format, Place, Secret, VolumeError};
+use cipher::Key;
+use std::ffi::{c_char, c_int, c_void};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+/// What a long call asks and tells. Each function may be NULL.
+#[repr(C)]
+pub struct cryptmark_calls {
+    /// What the functions are called with.
+    pub user: *mut c_void,
+    /// Whether a loss is accepted: not 0 for yes. `loss` is its name, as the option "allow" has it,
+    /// and `found` says in UTF-8 what was found. All questions come before anything is written, on
+    /// the calling thread. NULL accepts nothing.
+    pub ask: Option<
+        unsafe extern "C" fn(user: *mut c_void, loss: *const c_char, found: *const c_char) -> c_int,
+    >,
+    /// How many bytes are done, of how many. Not 0 stops, and the call gives CRYPTMARK_INTERRUPTED.
+    /// It is called on any thread, by one at a time.
+    pub progress: Option<unsafe extern "C" fn(user: *mut c_void, done: u64, total: u64) -> c_int>,
+}
+
+/// The calls of one caller, for any thread.
+struct Calls(Mutex<cryptmark_calls>);
+
+// SAFETY: the pointer to the caller's data is only handed on, and by one thread at a time, as
+// `cryptmark_calls` says.
+unsafe impl Send for Calls {}
+// SAFETY: as above, by the mutex.
+unsafe impl Sync for Calls {}
+
+impl Calls {
+    /// # Safety
+    /// `calls` is null, or calls whose functions may be called until the end of the work.
+    unsafe fn of(calls: *const cryptmark_calls) -> Self {
+        // SAFETY: as the caller promises.
+        let calls = match unsafe { calls.as_ref() } {
+            Some(calls) => cryptmark_calls { ..*calls },
+            None => cryptmark_calls {
+                user: std::ptr::null_mut(),
+                ask: None,
+                progress: None,
+            },
+        };
+        Self(Mutex::new(calls))
+    }
+
+    fn ask(&self, finding: &judge::Finding) -> bool {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (loss, found) = (text(finding.state.name()), text(&finding.to_string()));
+        // SAFETY: as the caller of the work has promised; the texts live through the call.
+        calls
+            .ask
+            .is_some_and(|ask| unsafe { ask(calls.user, loss.as_ptr(), found.as_ptr()) != 0 })
+    }
+
+    fn report(&self, done: u64, total: u64) -> ControlFlow<()> {
+        let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match calls.progress {
+            // SAFETY: as the caller of the work has promised.
+            Some(progress) if unsafe { progress(calls.user, done, total) } != 0 => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+/// Makes a volume in the file or on the block device at `path`: of the option "format", or LUKS2. A
+/// file that does not exist is made, `bytes` long; for others, `bytes` is not used. The secret of the
+/// options opens the volume then; "pbkdf" and "iter_time" say how long that takes.
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_create(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    bytes: u64,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let create = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        let mut creation = Creation {
+            parameters: said.parameters.clone(),
+            integrity: said.integrity.clone(),
+            label: said.label.clone(),
+            subsystem: said.subsystem.clone(),
+            uuid: said.uuid.clone(),
+            wipe: said.wipe,
+            quick: said.quick,
+            ..Creation::new(said.format.unwrap_or(Format::Luks2))
+        };
+        creation.check()?;
+        let new = match &said.secret {
+            None => None,
+            Some(secret) => Some(NewKey {
+                secret: copy(secret.words(creation.format)?),
+                cost: said.cost(),
+                allow_empty: said.allow_empty,
+            }),
+        };
+        let mut place = Place::create(path, said.header.as_deref(), Some(bytes))?;
+        calls.asking(said, |accepted| {
+            creation.accepted = accepted.to_vec();
+            operate::create(&mut place, new.as_ref(), &creation, &|done, total| {
+                calls.report(done, total)
+            })
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, calls, create)) }
+}
+
+/// Gives the data of the LUKS2 volume at `path` another key, and the cipher, key_size, sector_size
+/// and hash of the options. The secret of the options stays, and those of cryptmark_options_keep. A
+/// change that was stopped is continued. The volume opens at any time.
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_reencrypt(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let reencrypt = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        let secret = said.secret.as_ref().ok_or(VolumeError::NoSecret {
+            format: Format::Luks2,
+        })?;
+        let mut wanted = Reencryption {
+            parameters: said.parameters.clone(),
+            cost: said.cost(),
+            kept: said.kept.iter().map(copy).collect(),
+            ..Reencryption::default()
+        };
+        let place = Place::open(path, said.header.as_deref(), Use::Reencrypt)?;
+        calls.asking(said, |accepted| {
+            wanted.accepted = accepted.to_vec();
+            operate::reencrypt(&place, secret, &wanted, &|done, total| {
+                calls.report(done, total)
+            })
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, calls, reencrypt)) }
+}
+
+/// Makes the LUKS volume at `path` one of the option "format", luks1 or luks2. Its key slots and data
+/// stay.
+///
+/// `path` is a text. `options` are from cryptmark_options_new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_convert(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let convert = |path: &Path, said: &cryptmark_options, _: &Calls| {
+        let format = said.format.ok_or_else(|| {
+            Fault::input(
+                "the options have no format",
+                "Set it to luks1 or luks2, with cryptmark_options_set.",
+            )
+        })?;
+        let place = Place::open(path, said.header.as_deref(), Use::ChangeLayout)?;
+        operate::convert(&place, format)?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, std::ptr::null(), convert)) }
+}
+
+/// Gives the volume at `path`, with its header, the length `bytes`. A TrueCrypt or VeraCrypt volume
+/// needs its format and secret in the options, and can only become larger.
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_resize(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    bytes: u64,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let resize = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        let mut resizing = Resizing {
+            format: said.format,
+            parameters: said.parameters.clone(),
+            ..Resizing::to(bytes)
+        };
+        let mut place = Place::open(path, said.header.as_deref(), Use::ChangeLayout)?;
+        calls.asking(said, |accepted| {
+            resizing.accepted = accepted.to_vec();
+            operate::resize(
+                &mut place,
+                said.secret.as_ref(),
+                &resizing,
+                &|done, total| calls.report(done, total),
+            )
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, calls, resize)) }
+}
+
+impl Calls {
+    fn asking<T>(
+        &self,
+        said: &cryptmark_options,
+        work: impl FnMut(&[State]) -> Result<T, VolumeError>,
+    ) -> Result<T, VolumeError> {
+        judge::asking(&said.accepted, |finding| self.ask(finding), work)
+    }
+}
+
+impl cryptmark_options {
+    fn cost(&self) -> KeySlotCost {
+        KeySlotCost::timed(self.pbkdf, self.iter_time)
+    }
+}
+
+fn copy(secret: &Key) -> Key {
+    Key::from_slice(secret.as_bytes())
+}
+
+/// Does `work` with what the pointers lead to.
+///
+/// # Safety
+/// `path` is null or a text, `options` null or options, `calls` null or calls.
+unsafe fn worked(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    work: impl FnOnce(&Path, &cryptmark_options, &Calls) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    // SAFETY: as the caller promises.
+    let path = unsafe { path_of(path, "path") }?;
+    // SAFETY: as the caller promises.
+    let options = unsafe { options.as_ref() }.ok_or_else(|| Fault::null("options"))?;
+    let is_here = |secret: &Secret| secret.is_here();
+    if !options.secret.as_ref().is_none_or(is_here) {
+        return Err(VolumeError::Forked { what: "the secret" }.into());
+    }
+    // SAFETY: as the caller promises.
+    work(path, options, &unsafe { Calls::of(calls) })
+}

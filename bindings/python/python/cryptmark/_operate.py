@@ -1,0 +1,202 @@
+"""Volumes made and changed: `create`, `reencrypt`, `convert` and `resize`."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
+
+from . import _native
+from ._source import Path
+from ._volume import _paths, _secret
+
+Ask = Callable[[str, str], Any]
+Progress = Callable[[int, int], Any]
+
+
+def create(
+    path: Path,
+    format: str = "luks2",
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    volume_key: Any = None,
+    size: Optional[int] = None,
+    header: Optional[Path] = None,
+    cipher: Optional[str] = None,
+    key_size: Optional[int] = None,
+    hash: Optional[str] = None,
+    sector_size: Optional[int] = None,
+    integrity: Optional[str] = None,
+    offset: Optional[int] = None,
+    label: Optional[str] = None,
+    subsystem: Optional[str] = None,
+    uuid: Optional[str] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow_empty: bool = False,
+    wipe: bool = False,
+    quick: bool = False,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> Dict[str, Any]:
+    """Makes a volume in the file or on the block device at `path`, and returns what it is.
+
+    `format` is "luks2", "luks1", "veracrypt" or "tcrypt"; or "plain" or "cryptoloop", which are
+    noise until they are used. A file that does not exist is made, `size` bytes long with its
+    header. `header` is a file for the header of a LUKS volume.
+
+    `passphrase` or `key_file` opens the volume then, as for `open`. `volume_key` is the key of the
+    data; a random one is best. Opening takes about `iter_time` milliseconds on this machine, which
+    are 2000 if you name none. `pbkdf` is "pbkdf2", "argon2i" or "argon2id".
+
+    `cipher`, `hash` and the sizes are those of cryptsetup; `key_size` is in bits, the others in
+    bytes. `integrity` gives each sector of LUKS2 a tag. `wipe` overwrites all old data. `quick`
+    leaves out the noise of VeraCrypt, or the first writing of sectors with tags.
+
+    Nothing is overwritten unasked: `Protected` has the name of what would be lost as `question`.
+    `allow` accepts losses by these names. Or `ask(loss, found)` is called, and true accepts.
+    `progress(done, total)` is told of bytes. An exception of either, or Ctrl-C, ends the work.
+    """
+    options = _options(
+        format=format,
+        header=header,
+        size=size,
+        cipher=cipher,
+        key_size=key_size,
+        hash=hash,
+        sector_size=sector_size,
+        integrity=integrity,
+        offset=offset,
+        label=label,
+        subsystem=subsystem,
+        uuid=uuid,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+        pbkdf=pbkdf,
+        iter_time=iter_time,
+        allow_empty=allow_empty,
+        wipe=wipe,
+        quick=quick,
+        allow=allow,
+        ask=ask,
+        progress=progress,
+    )
+    with _secrets((passphrase, key_file, None), (None, None, volume_key)) as (secret, key):
+        return _native.create(os.fsdecode(path), secret, key, options)
+
+
+def reencrypt(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    keep: Iterable[Any] = (),
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    cipher: Optional[str] = None,
+    key_size: Optional[int] = None,
+    hash: Optional[str] = None,
+    sector_size: Optional[int] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> None:
+    """Gives the data of the LUKS2 volume at `path` another key, and another cipher if you name one.
+
+    The secret that opens the volume stays, and so do the passphrases in `keep`. All other key slots
+    are lost, which is asked for as in `create`. Calling it again continues what was stopped; the
+    volume opens at any time. Make a backup of the header first.
+    """
+    options = _options(
+        header=header,
+        key_slot=key_slot,
+        cipher=cipher,
+        key_size=key_size,
+        hash=hash,
+        sector_size=sector_size,
+        pbkdf=pbkdf,
+        iter_time=iter_time,
+        allow=allow,
+        ask=ask,
+        progress=progress,
+    )
+    kept = [(secret, None, None) for secret in keep]
+    with _secrets((passphrase, key_file, None), *kept) as (secret, *others):
+        if secret is None:
+            raise ValueError("give the secret that opens the volume now")
+        _native.reencrypt(os.fsdecode(path), secret, others, options)
+
+
+def convert(path: Path, format: str, *, header: Optional[Path] = None) -> bool:
+    """Makes the LUKS volume at `path` one of `format`, "luks1" or "luks2".
+
+    Returns whether it was another one. Key slots and data stay.
+    """
+    return _native.convert(os.fsdecode(path), _options(format=format, header=header))
+
+
+def resize(
+    path: Path,
+    size: int,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    format: Optional[str] = None,
+    header: Optional[Path] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+) -> int:
+    """Makes the volume at `path`, with its header, `size` bytes long; returns the length of its data.
+
+    A volume of LUKS needs no secret. One of `format` "tcrypt" or "veracrypt" can only become larger.
+    Data that would be cut off are asked for as in `create`.
+    """
+    options = _options(
+        format=format,
+        header=header,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+        allow=allow,
+        ask=ask,
+    )
+    with _secrets((passphrase, key_file, None)) as (secret,):
+        return _native.resize(os.fsdecode(path), size, secret, options)
+
+
+def _options(**given: Any) -> Dict[str, Any]:
+    """The options for the engine, with None or nothing for those that are not given."""
+    names = "format header size cipher key_size hash sector_size offset key_slot veracrypt_pim"
+    names += " keyfiles integrity label subsystem uuid pbkdf iter_time ask progress"
+    options: Dict[str, Any] = dict.fromkeys(names.split())
+    options.update(wipe=False, quick=False, allow_empty=False, allow=())
+    options.update(given)
+    if options["header"] is not None:
+        options["header"] = os.fsdecode(options["header"])
+    if isinstance(options["allow"], str):
+        raise TypeError("allow must be a list of names")
+    options["allow"] = list(options["allow"])
+    return options
+
+
+@contextmanager
+def _secrets(*given: Any) -> Iterator[List[Any]]:
+    """The secrets for the engine, whose copies are overwritten afterwards."""
+    copies: List[bytearray] = []
+    try:
+        secrets = []
+        for one in given:
+            secret, copy = _secret(*one)
+            copies.append(copy)
+            secrets.append(secret)
+        yield secrets
+    finally:
+        for copy in copies:
+            copy[:] = bytes(len(copy))

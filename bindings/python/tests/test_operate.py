@@ -1,0 +1,149 @@
+"""Volumes that are made, reencrypted, converted and resized."""
+
+import unittest
+
+import cryptmark
+from support import PASSPHRASE, VolumeCase
+
+CHEAP = {"pbkdf": "pbkdf2", "iter_time": 1}
+SIZE = 20 << 20
+
+
+class Operate(VolumeCase):
+    def made(self, name="new.img", size=SIZE, **options):
+        path = self.folder / name
+        created = cryptmark.create(path, passphrase=PASSPHRASE, size=size, **CHEAP, **options)
+        return path, created
+
+    def test_a_volume_of_each_format_is_made_and_holds_what_is_written(self):
+        for format, options in (
+            ("luks2", {"label": "mine", "cipher": "serpent-xts-plain64", "key_size": 256}),
+            ("luks2", {"integrity": "hmac-sha256"}),
+            ("luks1", {"hash": "sha512"}),
+            ("veracrypt", {"quick": True, "veracrypt_pim": 1, "allow": ["weak"]}),
+            ("tcrypt", {"cipher": "aes-twofish"}),
+        ):
+            path = self.folder / "disk.img"
+            costs = CHEAP if format.startswith("luks") else {}
+            created = cryptmark.create(path, format, PASSPHRASE, size=SIZE, **costs, **options)
+            self.assertEqual(created["format"], format)
+            how = {key: options[key] for key in options if key == "veracrypt_pim"}
+            known = {} if format.startswith("luks") else {"format": format}
+            with cryptmark.open(path, PASSPHRASE, mode="r+b", **known, **how) as volume:
+                self.assertEqual(volume.size, created["size"])
+                volume.write(b"content")
+            with cryptmark.open(path, PASSPHRASE, **known, **how) as volume:
+                self.assertEqual(volume.read(7), b"content")
+                if "label" in options:
+                    self.assertIn("mine", str(volume.info))
+            path.unlink()
+
+    def test_losses_are_asked_for(self):
+        path, _ = self.made()
+        before = path.read_bytes()
+        with self.assertRaises(cryptmark.Protected) as raised:
+            self.made()
+        self.assertEqual(raised.exception.question, "data")
+        asked = []
+
+        def refuse(loss, found):
+            asked.append((loss, found))
+            return False
+
+        with self.assertRaises(cryptmark.Protected):
+            self.made(ask=refuse)
+        self.assertEqual(asked[0][0], "data")
+        self.assertIn("LUKS2", asked[0][1])
+        with self.assertRaises(ZeroDivisionError):
+            self.made(ask=lambda *_: 1 // 0)
+        for allow in ("data", ["nothing"]):
+            with self.assertRaises((TypeError, cryptmark.BadInput)):
+                self.made(allow=allow)
+        self.assertEqual(path.read_bytes(), before)
+        self.made(ask=lambda *_: True)
+        self.made(allow=["data"])
+        self.assertNotEqual(path.read_bytes(), before)
+
+    def test_what_cannot_be_leaves_no_file(self):
+        path = self.folder / "none.img"
+        for options in (
+            {"size": None},
+            {"cipher": "rot13"},
+            {"format": "bitlk"},
+            {"format": "luks1", "label": "x"},
+            {"format": "luks1", "pbkdf": "argon2id"},
+            {"veracrypt_pim": 5},
+            {"passphrase": ""},
+            {"passphrase": None},
+            {"volume_key": b"short"},
+            {"volume_key": bytes(64)},
+        ):
+            arguments = {"passphrase": PASSPHRASE, "size": SIZE, **options}
+            with self.assertRaises(cryptmark.BadInput, msg=options):
+                cryptmark.create(path, **arguments)
+            self.assertFalse(path.exists(), options)
+
+    def test_data_get_another_key_and_keep_their_content(self):
+        # More than is worked on at a time.
+        path, _ = self.made(size=64 << 20)
+        cryptmark.add_key(path, PASSPHRASE, "two", **CHEAP)
+        with cryptmark.open(path, PASSPHRASE, mode="r+b") as volume:
+            volume.write(b"content")
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.reencrypt(path, PASSPHRASE, **CHEAP)
+        self.assertEqual(raised.exception.question, "keyslots")
+        with self.assertRaises(ValueError):
+            cryptmark.reencrypt(path)
+        with self.assertRaises(cryptmark.WrongSecret):
+            cryptmark.reencrypt(path, PASSPHRASE, keep=["three"], **CHEAP)
+        told = []
+
+        def stop(done, total):
+            told.append((done, total))
+            raise KeyError("stop")
+
+        with self.assertRaises(KeyError):
+            cryptmark.reencrypt(path, PASSPHRASE, keep=["two"], progress=stop, **CHEAP)
+        self.assertEqual(len(told), 1)
+        # It goes on with what it began with.
+        cryptmark.reencrypt(path, "two")
+        for secret in (PASSPHRASE, "two"):
+            with cryptmark.open(path, secret) as volume:
+                self.assertEqual(volume.read(7), b"content")
+        cryptmark.reencrypt(
+            path, "two", cipher="twofish-xts-plain64", sector_size=4096, allow=["keyslots"], **CHEAP
+        )
+        with cryptmark.open(path, "two") as volume:
+            self.assertIn("twofish-xts-plain64", str(volume.info))
+            self.assertEqual(volume.read(7), b"content")
+
+    def test_sizes_and_versions_change(self):
+        path, _ = self.made(sector_size=512)
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.resize(path, SIZE - (1 << 20))
+        self.assertEqual(raised.exception.question, "cut-off")
+        smaller = cryptmark.resize(path, SIZE - (1 << 20), allow=["cut-off"])
+        self.assertEqual(smaller, 3 << 20)
+        self.assertEqual(cryptmark.resize(path, SIZE), 4 << 20)
+        self.assertEqual(path.stat().st_size, SIZE)
+        self.assertTrue(cryptmark.convert(path, "luks1"))
+        self.assertFalse(cryptmark.convert(path, "luks1"))
+        self.assertTrue(cryptmark.convert(path, "luks2"))
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.convert(path, "plain")
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.reencrypt(self.made("one.img", format="luks1")[0], PASSPHRASE)
+        vera = {"format": "veracrypt", "veracrypt_pim": 1}
+        path = self.folder / "vera.img"
+        cryptmark.create(
+            path, passphrase=PASSPHRASE, size=1 << 20, quick=True, allow=["weak"], **vera
+        )
+        grown = cryptmark.resize(path, 2 << 20, PASSPHRASE, **vera)
+        with cryptmark.open(path, PASSPHRASE, **vera) as volume:
+            self.assertEqual(volume.size, grown)
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.resize(path, 3 << 20, **vera)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,224 @@
+//! More or less data in a file.
+
+use super::Report;
+use super::convert::check_own;
+use super::create::check_whole;
+use super::impossible;
+use crate::judge::{self, State, Use};
+use crate::luks2::SegmentSize;
+use crate::place::Place;
+use crate::tcrypt::Family;
+use crate::{Format, Limits, LuksHeader, Parameters, Secret, VolumeError};
+use block::layer::Slice;
+use block::{BlockDevice, ByteRange};
+
+/// The new size of a volume.
+#[derive(Debug)]
+pub struct Resizing {
+    /// The new end of the data and of the file, header included, bytes.
+    pub to: u64,
+    /// [`Format::Tcrypt`] or [`Format::Veracrypt`], whose headers are written anew; `None` for LUKS,
+    /// which has a signature.
+    pub format: Option<Format>,
+    /// How the secret opens such a volume.
+    pub parameters: Parameters,
+    /// What may be lost.
+    pub accepted: Vec<State>,
+    /// Bounds of the work that a header may demand.
+    pub limits: Limits,
+}
+
+impl Resizing {
+    /// To `bytes`, for LUKS.
+    pub fn to(bytes: u64) -> Self {
+        Self {
+            to: bytes,
+            format: None,
+            parameters: Parameters::default(),
+            accepted: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Gives the volume another size. Returns the length of its data, bytes.
+///
+/// `place` is open for [`Use::ChangeLayout`]. A volume of LUKS needs no `secret`, and a TrueCrypt or
+/// VeraCrypt volume can only become larger.
+///
+/// # Errors
+/// [`VolumeError::Judged`] for data that would be lost, [`VolumeError::Impossible`] for a size that
+/// the volume cannot have, [`VolumeError::NoSecret`], and those of unlocking, reading and writing.
+pub fn resize(
+    place: &mut Place,
+    secret: Option<&Secret>,
+    resizing: &Resizing,
+    report: Report<'_>,
+) -> Result<u64, VolumeError> {
+    check_own(place)?;
+    let family = match resizing.format {
+        Some(Format::Tcrypt) => Family::TrueCrypt,
+        Some(Format::Veracrypt) => Family::VeraCrypt,
+        _ => return luks(place, resizing),
+    };
+    let format = family.format();
+    let secret = secret.ok_or(VolumeError::NoSecret { format })?;
+    grow(place, family, secret, resizing, report)
+}
+
+fn luks(place: &mut Place, resizing: &Resizing) -> Result<u64, VolumeError> {
+    let header = match (LuksHeader::read(place.header()), resizing.format) {
+        (Err(VolumeError::NotThis { .. }), format) => {
+            let format = format.or(Format::detect(place.header())?);
+            let format = format.ok_or(VolumeError::NoSignature { holds: None })?;
+            return Err(impossible(
+                format!("{} is as large as its file", format.article()),
+                "Change the size of the file.",
+            ));
+        }
+        (header, _) => header?,
+    };
+    let (offset, unit, fixed) = match &header {
+        LuksHeader::Luks1(header) => (header.payload_offset, 512, None),
+        LuksHeader::Luks2(header) => {
+            let (segment, sector) = header.only_segment()?;
+            let fixed = match segment.size {
+                SegmentSize::Dynamic => None,
+                SegmentSize::Fixed(bytes) => Some(bytes),
+            };
+            (segment.offset, sector, fixed)
+        }
+    };
+    let (size, to) = (place.data().length()?, resizing.to);
+    let is_file = place.data().is_resizable();
+    if !is_file && (fixed.is_none() || to > size) {
+        return Err(impossible(
+            "the size of the device cannot be changed",
+            "The volume takes all of its device. Change the size of the device.",
+        ));
+    }
+    if to < offset + unit || !(to - offset).is_multiple_of(unit) {
+        return Err(impossible(
+            format!("{to} bytes are not the header's {offset} plus whole sectors of {unit}"),
+            "Give a size that fits.",
+        ));
+    }
+    let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
+    if to < end {
+        let found = format!("the last {} bytes, from byte {to} on", end - to);
+        judge::check(Use::ChangeLayout, State::CutOff, found, &resizing.accepted)?;
+    }
+    // A file is cut, also of what is behind the volume.
+    let taken = if is_file { size } else { to };
+    check_behind(place.data(), end, taken, &resizing.accepted)?;
+    // The area that the header describes is there at any time.
+    if to > size {
+        place.set_len(to)?;
+    }
+    if let (Some(_), LuksHeader::Luks2(mut header)) = (fixed, header) {
+        header.set_data_size(place.header(), to - offset)?;
+    }
+    if to < size && is_file {
+        place.set_len(to)?;
+    }
+    Ok(to - offset)
+}
+
+/// Makes a TrueCrypt or VeraCrypt volume as large as its file becomes, or as
+/// its device is.
+fn grow(
+    place: &mut Place,
+    family: Family,
+    secret: &Secret,
+    resizing: &Resizing,
+    report: Report<'_>,
+) -> Result<u64, VolumeError> {
+    let limits = &resizing.limits;
+    resizing.parameters.check(family.format())?;
+    let opening = resizing.parameters.tcrypt(family)?;
+    let passphrase = secret.words(family.format())?;
+    let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
+    let mut unlocked = opening.unlock(place.data(), secret, limits, &watch)?;
+    unlocked.check_original(&opening)?;
+    let (size, to) = (place.data().length()?, resizing.to);
+    let is_file = place.data().is_resizable();
+    if is_file && to < size {
+        return Err(impossible(
+            format!("{} cannot become smaller", family.format().article()),
+            "Make a smaller one, and copy the data.",
+        ));
+    }
+    if !is_file && to != size {
+        return Err(impossible(
+            "the size of the device cannot be changed",
+            format!(
+                "The volume takes all of its device. Give {size}, or change the size of the device."
+            ),
+        ));
+    }
+    check_whole(to)?;
+    unlocked.check_growth(place.data())?;
+    let end = unlocked.end(place.data().geometry().size);
+    check_behind(place.data(), end, size, &resizing.accepted)?;
+    if is_file {
+        // Until its header says otherwise, the volume is as large as it was.
+        place.set_len(to)?;
+    }
+    let sealing = unlocked.sealing(&opening);
+    let before = unlocked.header.volume_size;
+    let grown = unlocked.grow(place.data(), &sealing, passphrase, limits);
+    if grown.is_err() && unlocked.header.volume_size == before && is_file {
+        // The copy of the header is where it was, at the end.
+        place.set_len(size)?;
+    }
+    grown?;
+    Ok(unlocked.header.volume_size)
+}
+
+/// Refuses to take what is stored from `start` to `end`, which lies behind the volume.
+fn check_behind(
+    device: &dyn BlockDevice,
+    start: u64,
+    end: u64,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    match start >= end || is_blank(device, start, end)? {
+        true => Ok(()),
+        false => {
+            let found = format!("from byte {start} on");
+            judge::check(Use::ChangeLayout, State::Behind, found, accepted)
+        }
+    }
+}
+
+/// Whether nothing is stored in these bytes; of a device, as far as samples tell.
+pub fn is_blank(device: &dyn BlockDevice, start: u64, end: u64) -> Result<bool, VolumeError> {
+    const PIECE: u64 = 1 << 20;
+    let geometry = device.geometry();
+    if end > geometry.size {
+        // Behind the last whole block nothing is read, and something is there.
+        return Ok(false);
+    }
+    if !device.is_resizable() {
+        let block = u64::from(geometry.logical_block);
+        let start = start.next_multiple_of(block).min(end);
+        let part = Slice::new(device, ByteRange::new(start, end - start))?;
+        return Ok(part.content()?.is_blank());
+    }
+    let range = ByteRange::new(start, end.saturating_sub(start));
+    let mut bytes = vec![0; PIECE as usize];
+    for extent in device.extents(range)?.iter().filter(|extent| !extent.hole) {
+        let (mut at, mut left) = (extent.range.offset, extent.range.length);
+        while left > 0 {
+            let part = left.min(PIECE);
+            let bytes = &mut bytes[..part as usize];
+            device.read_at(at, bytes)?;
+            if bytes.iter().any(|&byte| byte != 0) {
+                return Ok(false);
+            }
+            at += part;
+            left -= part;
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,362 @@
+//! Volumes made, resized, converted and reencrypted, as libraries do it.
+
+use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions, RamDevice};
+use cipher::Key;
+use cryptmark_volume::judge::{self, Ruling, State, Use};
+use cryptmark_volume::operate::{
+    Creation, KeySlotCost, NewKey, Reencryption, Resizing, check_create, convert, create,
+    reencrypt, resize, unwatched,
+};
+use cryptmark_volume::{
+    Access, Format, Hash, Kdf, OpenOptions, Parameters, Place, Secret, Volume, VolumeError,
+};
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const MIB: u64 = 1 << 20;
+
+fn new() -> NewKey {
+    NewKey {
+        secret: Key::from_slice(b"correct horse"),
+        cost: KeySlotCost::Fixed(Kdf::Pbkdf2 {
+            hash: Hash::Sha256,
+            iterations: 1000,
+        }),
+        allow_empty: false,
+    }
+}
+
+fn secret() -> Secret {
+    Secret::Passphrase(Key::from_slice(b"correct horse"))
+}
+
+fn made(path: &Path, header: Option<&Path>, creation: &Creation) -> Result<u64, VolumeError> {
+    let mut place = Place::create(path, header, Some(24 * MIB))?;
+    let created = create(&mut place, Some(&new()), creation, &unwatched)?;
+    Ok(created.data.length)
+}
+
+fn opened(path: &Path, header: Option<&Path>, creation: &Creation) -> Result<Volume, VolumeError> {
+    let is_tcrypt = matches!(creation.format, Format::Tcrypt | Format::Veracrypt);
+    let options = OpenOptions {
+        format: is_tcrypt.then_some(creation.format),
+        parameters: Parameters {
+            veracrypt_pim: creation.parameters.veracrypt_pim,
+            ..Parameters::default()
+        },
+        header: header.map(Path::to_owned),
+        access: Access::Write,
+        ..OpenOptions::default()
+    };
+    Volume::open(path, Some(&secret()), &options)
+}
+
+/// A creation of each format, quick ones of those that fill all.
+fn all() -> Vec<Creation> {
+    let mut all: Vec<Creation> = [
+        Format::Luks1,
+        Format::Luks2,
+        Format::Tcrypt,
+        Format::Veracrypt,
+    ]
+    .map(Creation::new)
+    .into();
+    for creation in &mut all {
+        creation.quick = matches!(creation.format, Format::Tcrypt | Format::Veracrypt);
+        if creation.format == Format::Veracrypt {
+            creation.parameters.veracrypt_pim = Some(1);
+            creation.accepted = vec![State::Weak];
+        }
+    }
+    all.push(Creation {
+        integrity: Some("hmac-sha256".into()),
+        ..Creation::new(Format::Luks2)
+    });
+    all
+}
+
+#[test]
+fn what_is_made_opens_and_is_not_made_twice_unasked() {
+    let folder = tempfile::tempdir().unwrap();
+    for (nth, mut creation) in all().into_iter().enumerate() {
+        let path = &folder.path().join(format!("v{nth}"));
+        let length = made(path, None, &creation).unwrap();
+        let volume = opened(path, None, &creation).unwrap();
+        assert_eq!(volume.size(), length, "{creation:?}");
+        volume.write_at(4096, b"content").unwrap();
+        drop(volume);
+        let before = fs::read(path).unwrap();
+        let refused = made(path, None, &creation).unwrap_err();
+        let VolumeError::Judged(finding) = refused else {
+            panic!("{creation:?}: {refused}")
+        };
+        assert_eq!(
+            (
+                finding.state,
+                finding.use_,
+                finding.ruling(),
+                finding.in_header
+            ),
+            (State::Data, Use::Overwrite, Ruling::Ask, false)
+        );
+        assert!(fs::read(path).unwrap() == before, "{creation:?}");
+        creation.accepted.push(State::Data);
+        made(path, None, &creation).unwrap();
+        let volume = opened(path, None, &creation).unwrap();
+        let mut bytes = [0; 7];
+        volume.read_at(4096, &mut bytes).unwrap();
+        assert_ne!(&bytes, b"content", "{creation:?}");
+    }
+}
+
+#[test]
+fn a_header_apart_is_looked_at_as_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, header] = ["v", "h"].map(|name| folder.path().join(name));
+    for format in [Format::Luks1, Format::Luks2] {
+        let creation = Creation::new(format);
+        let length = made(&path, Some(&header), &creation).unwrap();
+        assert_eq!(length, 24 * MIB);
+        opened(&path, Some(&header), &creation).unwrap();
+        let before = fs::read(&header).unwrap();
+        let refused = made(&path, Some(&header), &creation).unwrap_err();
+        assert!(matches!(refused, VolumeError::Judged(it) if it.in_header));
+        assert!(fs::read(&header).unwrap() == before);
+        let same = made(&path, Some(&path), &creation).unwrap_err();
+        assert!(matches!(same, VolumeError::Impossible { .. }), "{same}");
+        fs::remove_file(&header).unwrap();
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_no_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("v");
+    let with = |format, change: &dyn Fn(&mut Creation)| {
+        let mut creation = Creation::new(format);
+        change(&mut creation);
+        creation
+    };
+    for creation in [
+        with(Format::Bitlk, &|_| {}),
+        with(Format::Luks1, &|it| it.label = "x".into()),
+        with(Format::Luks1, &|it| it.integrity = Some("aead".into())),
+        with(Format::Luks2, &|it| it.quick = true),
+        with(Format::Luks2, &|it| it.uuid = Some("mine".into())),
+        with(Format::Luks2, &|it| it.parameters.key_slot = Some(1)),
+        with(Format::Luks2, &|it| it.parameters.veracrypt_pim = Some(1)),
+        with(Format::Luks2, &|it| it.parameters.key_size = Some(9)),
+        with(Format::Luks2, &|it| it.parameters.hash = Some("md6".into())),
+        with(Format::Luks2, &|it| {
+            it.volume_key = Some(Key::from(vec![1; 64]))
+        }),
+        with(Format::Luks2, &|it| {
+            it.volume_key = Some(Key::from(vec![1; 5]))
+        }),
+        with(Format::Luks2, &|it| it.parameters.offset = Some(1 << 40)),
+        with(Format::Luks2, &|it| {
+            it.parameters.cipher = Some("cipher_null-ecb".into())
+        }),
+        with(Format::Luks2, &|it| {
+            it.parameters.cipher = Some("aes-xts-random".into())
+        }),
+        with(Format::Luks2, &|it| {
+            it.parameters.cipher = Some("aes-ecb".into())
+        }),
+        with(Format::Veracrypt, &|it| {
+            it.parameters.veracrypt_pim = Some(1)
+        }),
+        with(Format::Veracrypt, &|it| it.wipe = true),
+        with(Format::Plain, &|it| {
+            it.parameters.cipher = Some("aes-ecb".into())
+        }),
+    ] {
+        let refused = made(path, None, &creation);
+        assert!(refused.is_err(), "{creation:?}");
+        assert!(!path.exists(), "{creation:?}");
+    }
+    let few = Place::create(path, None, Some(5)).unwrap_err();
+    assert!(matches!(few, VolumeError::Impossible { .. }));
+    let mut place = Place::create(path, None, Some(24 * MIB)).unwrap();
+    let none = create(&mut place, None, &Creation::new(Format::Luks2), &unwatched).unwrap_err();
+    assert!(matches!(none, VolumeError::NoSecret { .. }));
+    drop(place);
+    assert!(!path.exists());
+}
+
+/// A device that holds nothing until it was looked at so many times, or that fails to write.
+struct Treacherous {
+    memory: RamDevice,
+    looks: AtomicU32,
+    fills_at: u32,
+    fails_at: u32,
+    writes: AtomicU32,
+}
+
+impl Treacherous {
+    fn new(fills_at: u32, fails_at: u32) -> Arc<Self> {
+        Arc::new(Self {
+            memory: RamDevice::new(24 * MIB),
+            looks: AtomicU32::new(0),
+            fills_at,
+            fails_at,
+            writes: AtomicU32::new(0),
+        })
+    }
+}
+
+impl BlockDevice for Treacherous {
+    fn geometry(&self) -> Geometry {
+        self.memory.geometry()
+    }
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
+        self.memory.read_at(offset, into)
+    }
+    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
+        match self.writes.fetch_add(1, Ordering::Relaxed) >= self.fails_at {
+            true => Err(BlockError::ReadOnly),
+            false => self.memory.write_at(offset, data),
+        }
+    }
+    fn flush(&self) -> Result<(), BlockError> {
+        self.memory.flush()
+    }
+    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.memory.discard(range)
+    }
+    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
+        self.memory.queue(options)
+    }
+    fn content(&self) -> Result<block::signature::Content, BlockError> {
+        if self.looks.fetch_add(1, Ordering::Relaxed) == self.fills_at {
+            self.memory.write_at(4096, &[7; 512])?;
+        }
+        self.memory.content()
+    }
+}
+
+#[test]
+fn it_is_looked_at_again_before_the_first_write() {
+    for creation in all() {
+        let device = Treacherous::new(2, u32::MAX);
+        let mut place = Place::of(device.clone(), None);
+        check_create(&place, &creation).unwrap();
+        let refused = create(&mut place, Some(&new()), &creation, &unwatched).unwrap_err();
+        assert!(matches!(refused, VolumeError::Judged(_)), "{refused}");
+        assert_eq!(device.writes.load(Ordering::Relaxed), 0, "{creation:?}");
+    }
+}
+
+#[test]
+fn an_error_says_that_old_data_are_gone() {
+    for creation in all() {
+        let device = Treacherous::new(u32::MAX, 1);
+        let mut place = Place::of(device, None);
+        let failed = create(&mut place, Some(&new()), &creation, &unwatched).unwrap_err();
+        assert!(
+            matches!(failed, VolumeError::Overwritten { .. }),
+            "{failed}"
+        );
+    }
+}
+
+#[test]
+fn a_place_without_a_header_is_noise_and_can_be_stopped() {
+    for format in [Format::Plain, Format::Cryptoloop] {
+        let device = Arc::new(RamDevice::new(24 * MIB));
+        let mut place = Place::of(device.clone(), None);
+        let creation = Creation::new(format);
+        let stop = |_, _| ControlFlow::Break(());
+        let stopped = create(&mut place, None, &creation, &stop).unwrap_err();
+        assert_eq!(
+            stopped.verdict(),
+            cryptmark_volume::Verdict::Interrupted,
+            "{stopped}"
+        );
+        let device = Arc::new(RamDevice::new(24 * MIB));
+        let mut place = Place::of(device.clone(), None);
+        create(&mut place, None, &creation, &unwatched).unwrap();
+        let mut bytes = [0; 4096];
+        device.read_at(20 * MIB, &mut bytes).unwrap();
+        assert!(bytes.iter().filter(|byte| **byte == 0).count() < 60);
+    }
+}
+
+#[test]
+fn a_question_is_asked_once_and_its_answer_counts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("v");
+    let mut creation = Creation::new(Format::Luks2);
+    made(path, None, &creation).unwrap();
+    creation.parameters.cipher = Some("aes-ecb".into());
+    let mut asked = Vec::new();
+    for accepts in [&[][..], &[State::Data], &[State::Weak, State::Data]] {
+        asked.clear();
+        let mut place = Place::create(path, None, None).unwrap();
+        let done = judge::asking(
+            &[],
+            |finding| {
+                asked.push(finding.state);
+                accepts.contains(&finding.state)
+            },
+            |accepted| {
+                creation.accepted = accepted.to_vec();
+                create(&mut place, Some(&new()), &creation, &unwatched)
+            },
+        );
+        let expected = &[State::Data, State::Weak][..(accepts.len() + 1).min(2)];
+        assert_eq!(asked, expected);
+        assert_eq!(done.is_ok(), accepts.len() == 2);
+    }
+}
+
+#[test]
+fn data_keep_their_content_under_another_key_size_and_version() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("v");
+    let creation = Creation::new(Format::Luks1);
+    made(path, None, &creation).unwrap();
+    let volume = opened(path, None, &creation).unwrap();
+    volume.write_at(4096, b"content").unwrap();
+    drop(volume);
+    let place = || Place::open(path, None, Use::ChangeLayout).unwrap();
+    let again = || Place::open(path, None, Use::Reencrypt).unwrap();
+    let options = Reencryption {
+        parameters: Parameters {
+            cipher: Some("serpent-xts-plain64".into()),
+            ..Parameters::default()
+        },
+        cost: new().cost,
+        ..Reencryption::default()
+    };
+    let no_room = reencrypt(&again(), &secret(), &options, &unwatched).unwrap_err();
+    assert!(matches!(no_room, VolumeError::Impossible { .. }));
+    assert!(convert(&place(), Format::Luks2).unwrap());
+    assert!(!convert(&place(), Format::Luks2).unwrap());
+    assert!(convert(&place(), Format::Plain).is_err());
+    let stop = |_, _| ControlFlow::Break(());
+    // There is little to do: it may be done by then.
+    let _ = reencrypt(&again(), &secret(), &options, &stop);
+    reencrypt(&again(), &secret(), &options, &unwatched).unwrap();
+    let to = |bytes, accepted: &[State]| {
+        let resizing = Resizing {
+            accepted: accepted.to_vec(),
+            ..Resizing::to(bytes)
+        };
+        resize(&mut place(), None, &resizing, &unwatched)
+    };
+    let cut = to(20 * MIB, &[]).unwrap_err();
+    assert!(matches!(cut, VolumeError::Judged(it) if it.state == State::CutOff));
+    assert!(to(20 * MIB + 5, &State::ALL).is_err());
+    to(20 * MIB, &[State::CutOff]).unwrap();
+    to(32 * MIB, &[]).unwrap();
+    let volume = opened(path, None, &creation).unwrap();
+    let mut bytes = [0; 7];
+    volume.read_at(4096, &mut bytes).unwrap();
+    assert_eq!(&bytes, b"content");
+    assert_eq!(fs::metadata(path).unwrap().len(), 32 * MIB);
+}
