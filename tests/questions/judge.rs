@@ -98,7 +98,13 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
                 "would not be there if the data were encrypted this way",
             )
         }
-        State::Weak | State::Keyslots | State::Hidden | State::Behind | State::CutOff => {
+        State::Weak
+        | State::Keyslots
+        | State::Hidden
+        | State::Behind
+        | State::CutOff
+        | State::Replaced
+        | State::Unproved => {
             unreachable!("`CHOICES` has them")
         }
         State::Unknown => {
@@ -158,7 +164,7 @@ type Choice = (
 const MAKE: &str = "create d.img --size 24MiB --passphrase-file pass CHEAP";
 const VERA: &str = "create d.img --size 4MiB --type veracrypt --quick --passphrase-file pass";
 
-const CHOICES: [Choice; 12] = [
+const CHOICES: [Choice; 15] = [
     (
         State::Weak,
         Use::Overwrite,
@@ -246,6 +252,35 @@ const CHOICES: [Choice; 12] = [
         "resize d.img --to 20MiB",
         "which would be cut off",
     ),
+    (
+        State::Replaced,
+        Use::MendHeader,
+        &[
+            MAKE,
+            "header backup d.img --output saved",
+            "key add d.img --passphrase-file pass --new-passphrase-file other CHEAP",
+        ],
+        "header restore d.img --input saved",
+        "would lose keyslot 1",
+    ),
+    (
+        State::Replaced,
+        Use::MendHeader,
+        &[
+            VERA,
+            "header backup d.img --type veracrypt --output saved",
+            "create d.img --type veracrypt --quick --passphrase-file pass --yes",
+        ],
+        "header restore d.img --type veracrypt --input saved --passphrase-file pass",
+        "could never be read again",
+    ),
+    (
+        State::Unproved,
+        Use::MendHeader,
+        &[MAKE, "UNSURE"],
+        "header repair d.img",
+        "nothing proves that it is right",
+    ),
 ];
 
 /// The states that stand at a place; the others follow from a choice.
@@ -281,7 +316,7 @@ fn every_choice_that_loses_something_is_asked_for() {
         }
     }
     for (state, _, makes, line, words) in CHOICES {
-        for name in ["d.img", "new"] {
+        for name in ["d.img", "new", "saved"] {
             let _ = fs::remove_file(sandbox.path(name));
         }
         for make in makes {
@@ -290,6 +325,14 @@ fn every_choice_that_loses_something_is_asked_for() {
                 "FIXED" => {
                     let mut image = sandbox.read("d.img");
                     fix(&mut image, 8 * MIB);
+                    sandbox.write("d.img", image);
+                }
+                "UNSURE" => {
+                    let mut image = sandbox.read("d.img");
+                    // The JSON areas stay.
+                    for copy in [0, 16 << 10] {
+                        image[copy..copy + 4096].fill(0);
+                    }
                     sandbox.write("d.img", image);
                 }
                 "BEHIND" => {

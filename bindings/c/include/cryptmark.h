@@ -215,7 +215,8 @@ cryptmark_code cryptmark_key_add(const char *path,
                                  cryptmark_error **error);
 
 // Gives the key slot that the secret of `options` opens the `length` bytes at `secret` instead.
-// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does.
+// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does. A
+// TrueCrypt or VeraCrypt volume, which the option "format" names, has one passphrase, and no slots.
 //
 // `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
 cryptmark_code cryptmark_key_change(const char *path,
@@ -273,6 +274,35 @@ cryptmark_code cryptmark_resize(const char *path,
                                 uint64_t bytes,
                                 const cryptmark_calls *calls,
                                 cryptmark_error **error);
+
+// Copies the header and key slots of the volume at `path` to the new file `output`, which only this
+// user may read. Keep it as secret as the volume. TrueCrypt and VeraCrypt need the option "format".
+//
+// `path` and `output` are texts. `options` are from cryptmark_options_new.
+cryptmark_code cryptmark_header_backup(const char *path,
+                                       const cryptmark_options *options,
+                                       const char *output,
+                                       cryptmark_error **error);
+
+// Puts the header and key slots in the file `input` back to the volume at `path`. TrueCrypt and
+// VeraCrypt need the option "format", and the secret that opens the header in the file.
+//
+// `path` and `input` are texts. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_header_restore(const char *path,
+                                        const cryptmark_options *options,
+                                        const char *input,
+                                        const cryptmark_calls *calls,
+                                        cryptmark_error **error);
+
+// Mends the header of the volume at `path` from its other copy, or from the remains of both. A
+// secret in the options proves that a LUKS header is right; TrueCrypt and VeraCrypt need it, and the
+// option "format".
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_header_repair(const char *path,
+                                       const cryptmark_options *options,
+                                       const cryptmark_calls *calls,
+                                       cryptmark_error **error);
 
 // Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
 // the server afterwards, whatever the code is: do not close it. Only this user may connect.

@@ -4,8 +4,8 @@ use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::options::{cryptmark_options, key_of};
 use crate::text::path_of;
 use ::volume::judge::Use;
-use ::volume::operate::{self, KeyOptions, KeySlotCost, NewKey};
-use ::volume::{Place, Secret, VolumeError};
+use ::volume::operate::{self, KeyOptions, NewKey, PasswordChange};
+use ::volume::{Format, Place, Secret, VolumeError};
 use std::ffi::c_char;
 
 /// Adds a key slot of the LUKS volume at `path`, which opens with the `length` bytes at `secret`.
@@ -39,7 +39,8 @@ pub unsafe extern "C" fn cryptmark_key_add(
 }
 
 /// Gives the key slot that the secret of `options` opens the `length` bytes at `secret` instead.
-/// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does.
+/// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does. A
+/// TrueCrypt or VeraCrypt volume, which the option "format" names, has one passphrase, and no slots.
 ///
 /// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
 #[unsafe(no_mangle)]
@@ -57,7 +58,16 @@ pub unsafe extern "C" fn cryptmark_key_change(
         // SAFETY: as the caller promises.
         unsafe {
             changed(path, options, slot, |place, secret, said| {
-                operate::change_key(place, secret, &said.new_key(new), &said.keys)
+                let wanted = said.options.wanted();
+                match wanted.format {
+                    Some(Format::Tcrypt | Format::Veracrypt) => {
+                        let change =
+                            PasswordChange::begin(place, secret, &wanted, &operate::unwatched)?;
+                        change.finish(&said.new_key(new), &operate::unwatched)?;
+                        Ok(0)
+                    }
+                    _ => operate::change_key(place, secret, &said.new_key(new), &said.keys),
+                }
             })
         }
     };
@@ -99,7 +109,7 @@ impl Said<'_> {
     fn new_key(&self, secret: cipher::Key) -> NewKey {
         NewKey {
             secret,
-            cost: KeySlotCost::timed(self.options.pbkdf, self.options.iter_time),
+            cost: self.options.cost(),
             allow_empty: self.options.allow_empty,
         }
     }

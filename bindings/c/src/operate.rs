@@ -4,7 +4,7 @@ use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::options::cryptmark_options;
 use crate::text::{path_of, text};
 use ::volume::judge::{self, State, Use};
-use ::volume::operate::{self, Creation, KeySlotCost, NewKey, Reencryption, Resizing};
+use ::volume::operate::{self, Creation, KeySlotCost, NewKey, Options, Reencryption};
 use ::volume::{Format, Place, Secret, VolumeError};
 use cipher::Key;
 use std::ffi::{c_char, c_int, c_void};
@@ -193,25 +193,95 @@ pub unsafe extern "C" fn cryptmark_resize(
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
     let resize = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let mut resizing = Resizing {
-            format: said.format,
-            parameters: said.parameters.clone(),
-            ..Resizing::to(bytes)
-        };
+        let mut wanted = said.wanted();
         let mut place = Place::open(path, said.header.as_deref(), Use::ChangeLayout)?;
         calls.asking(said, |accepted| {
-            resizing.accepted = accepted.to_vec();
-            operate::resize(
-                &mut place,
-                said.secret.as_ref(),
-                &resizing,
-                &|done, total| calls.report(done, total),
-            )
+            wanted.accepted = accepted.to_vec();
+            let report = |done, total| calls.report(done, total);
+            operate::resize(&mut place, bytes, said.secret.as_ref(), &wanted, &report)
         })?;
         Ok(())
     };
     // SAFETY: as the caller promises.
     unsafe { guarded(error, || worked(path, options, calls, resize)) }
+}
+
+/// Copies the header and key slots of the volume at `path` to the new file `output`, which only this
+/// user may read. Keep it as secret as the volume. TrueCrypt and VeraCrypt need the option "format".
+///
+/// `path` and `output` are texts. `options` are from cryptmark_options_new.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_header_backup(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    output: *const c_char,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let backup = |path: &Path, said: &cryptmark_options, _: &Calls| {
+        // SAFETY: as the caller promises.
+        let output = unsafe { path_of(output, "output") }?;
+        let place = Place::open(path, said.header.as_deref(), Use::Read)?;
+        Ok(operate::save_header(&place, output, &said.wanted()).map(drop)?)
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, std::ptr::null(), backup)) }
+}
+
+/// Puts the header and key slots in the file `input` back to the volume at `path`. TrueCrypt and
+/// VeraCrypt need the option "format", and the secret that opens the header in the file.
+///
+/// `path` and `input` are texts. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_header_restore(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    input: *const c_char,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let restore = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        // SAFETY: as the caller promises.
+        let input = unsafe { path_of(input, "input") }?;
+        let saved = Place::open(input, None, Use::Read)?;
+        let mut wanted = said.wanted();
+        let place = Place::open(path, said.header.as_deref(), Use::MendHeader)?;
+        calls.asking(said, |accepted| {
+            wanted.accepted = accepted.to_vec();
+            let report = |done, total| calls.report(done, total);
+            let secret = said.secret.as_ref();
+            operate::restore_header(&place, saved.data(), secret, &wanted, &report)
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, calls, restore)) }
+}
+
+/// Mends the header of the volume at `path` from its other copy, or from the remains of both. A
+/// secret in the options proves that a LUKS header is right; TrueCrypt and VeraCrypt need it, and the
+/// option "format".
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_header_repair(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let repair = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        let mut wanted = said.wanted();
+        let place = Place::open(path, said.header.as_deref(), Use::MendHeader)?;
+        calls.asking(said, |accepted| {
+            wanted.accepted = accepted.to_vec();
+            let report = |done, total| calls.report(done, total);
+            let (secret, uuid) = (said.secret.as_ref(), said.uuid.as_deref());
+            operate::repair_header(&place, secret, uuid, &wanted, &report)
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, options, calls, repair)) }
 }
 
 impl Calls {
@@ -225,8 +295,18 @@ impl Calls {
 }
 
 impl cryptmark_options {
-    fn cost(&self) -> KeySlotCost {
+    pub(crate) fn cost(&self) -> KeySlotCost {
         KeySlotCost::timed(self.pbkdf, self.iter_time)
+    }
+
+    /// What a change of the volume needs besides a secret.
+    pub(crate) fn wanted(&self) -> Options {
+        Options {
+            format: self.format,
+            parameters: self.parameters.clone(),
+            accepted: self.accepted.clone(),
+            ..Options::default()
+        }
     }
 }
 

@@ -78,7 +78,7 @@ static int tells(void *user, uint64_t done, uint64_t total)
 }
 
 /* Makes and changes volumes. */
-static void operates(const char *scratch)
+static void operates(const char *scratch, int under_valgrind)
 {
     const uint8_t *one = (const uint8_t *)"one", *two = (const uint8_t *)"two";
     cryptmark_options *options = cryptmark_options_new();
@@ -87,7 +87,8 @@ static void operates(const char *scratch)
     struct told told = {"", 0, 0, 0};
     cryptmark_calls calls = {&told, asks, tells};
     const uint64_t size = 40 << 20;
-    char word[8];
+    char word[8], saved[4200];
+    FILE *file;
 
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(NULL, options, size, &calls, &error));
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_create(scratch, NULL, size, &calls, &error));
@@ -149,9 +150,46 @@ static void operates(const char *scratch)
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_resize(scratch, options, 5000, &calls, &error));
     EXPECT(CRYPTMARK_OK, cryptmark_resize(scratch, options, size - 4096, &calls, &error));
     EXPECT(CRYPTMARK_OK, cryptmark_resize(scratch, options, size + 4096, NULL, &error));
+    /* The header of now, kept and put back over one that has lost a key slot and its magic. */
+    snprintf(saved, sizeof saved, "%s.saved", scratch);
+    EXPECT(CRYPTMARK_OK, cryptmark_header_backup(scratch, options, saved, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header_backup(scratch, options, saved, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_header_backup(scratch, options, NULL, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_key_add(scratch, options, one, 2, NULL, &error));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_header_restore(scratch, options, saved, NULL, &error));
+    *told.losses = '\0';
+    EXPECT(CRYPTMARK_OK, cryptmark_header_restore(scratch, options, saved, &calls, &error));
+    TRUE(strcmp(told.losses, "replaced ") == 0);
+    TRUE((file = fopen(scratch, "r+b")) && fwrite("nothing", 7, 1, file) == 1 && !fclose(file));
+    EXPECT(CRYPTMARK_OK, cryptmark_header_repair(scratch, options, NULL, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_header_repair(scratch, options, NULL, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    cryptmark_close(volume);
+    TRUE(unlink(saved) == 0);
+
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_convert(scratch, options, &error));
     EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "format", "plain", &error));
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_convert(scratch, options, &error));
+    cryptmark_options_free(options);
+    TRUE(unlink(scratch) == 0);
+
+    /* VeraCrypt, which has one passphrase. */
+    options = cryptmark_options_new();
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, one, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "format", "veracrypt", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "veracrypt_pim", "1", &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(options, "quick", "1", &error));
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_create(scratch, options, 1 << 20, NULL, &error));
+    TRUE(access(scratch, F_OK) != 0);
+    EXPECT(CRYPTMARK_OK, cryptmark_create(scratch, options, 1 << 20, &calls, &error));
+    if (under_valgrind)
+        goto end;
+    EXPECT(CRYPTMARK_OK, cryptmark_key_change(scratch, options, two, 3, NULL, &error));
+    EXPECT(CRYPTMARK_WRONG_SECRET, cryptmark_open(scratch, options, &volume, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, two, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    cryptmark_close(volume);
+end:
     cryptmark_options_free(options);
     TRUE(unlink(scratch) == 0);
 }
@@ -284,7 +322,7 @@ int main(int argc, char **argv)
         char scratch[4096];
 
         snprintf(scratch, sizeof scratch, "%s.new", argv[2]);
-        operates(scratch);
+        operates(scratch, argc > 3);
     }
 
     /* For reading. */

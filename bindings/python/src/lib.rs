@@ -34,7 +34,9 @@ mod _native {
     #[pymodule_export]
     use crate::keys::change_keys;
     #[pymodule_export]
-    use crate::operate::{convert, create, reencrypt, resize};
+    use crate::operate::{
+        backup_header, change_password, convert, create, mend_header, reencrypt, resize,
+    };
     #[pymodule_export]
     use crate::run::run;
 

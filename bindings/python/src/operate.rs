@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use volume::judge::{self, Finding, State, Use};
-use volume::operate::{self, Creation, KeySlotCost, NewKey, Reencryption, Resizing};
+use volume::operate::{self, Creation, KeySlotCost, NewKey, PasswordChange, Reencryption};
 use volume::tcrypt::Keyfiles;
 use volume::{Format, KdfKind, Parameters, Place, Secret, VolumeError};
 
@@ -30,6 +30,7 @@ pub struct Options {
     key_slot: Option<u32>,
     veracrypt_pim: Option<u32>,
     keyfiles: Option<Vec<PathBuf>>,
+    tcrypt_hidden: bool,
     integrity: Option<String>,
     label: Option<String>,
     subsystem: Option<String>,
@@ -56,7 +57,17 @@ impl Options {
             key_slot: self.key_slot,
             veracrypt_pim: self.veracrypt_pim,
             keyfiles: keyfiles.transpose()?,
+            tcrypt_hidden: self.tcrypt_hidden,
             ..Parameters::default()
+        })
+    }
+
+    /// What a change of the volume needs besides a secret.
+    fn wanted(&self, py: Python<'_>) -> PyResult<operate::Options> {
+        Ok(operate::Options {
+            format: self.named_format()?,
+            parameters: self.parameters().raised(py)?,
+            ..operate::Options::default()
         })
     }
 
@@ -238,19 +249,88 @@ pub fn resize(
     options: Options,
 ) -> PyResult<u64> {
     let secret = secret.map(|given| given.secret(py)).transpose()?;
-    let mut resizing = Resizing {
-        format: options.named_format()?,
-        parameters: options.parameters().raised(py)?,
-        ..Resizing::to(to)
-    };
+    let mut wanted = options.wanted(py)?;
     let header = options.header.as_deref();
     let place = py.detach(|| Place::open(&path, header, Use::ChangeLayout));
     let mut place = place.raised(py)?;
     Calls::during(py, &options, |calls, accepted| {
-        resizing.accepted = accepted.to_vec();
-        operate::resize(&mut place, secret.as_ref(), &resizing, &|done, total| {
-            calls.report(done, total)
-        })
+        wanted.accepted = accepted.to_vec();
+        let report = |done, total| calls.report(done, total);
+        operate::resize(&mut place, to, secret.as_ref(), &wanted, &report)
+    })
+}
+
+/// Copies the header of the volume at `path` to the new file `output`. Returns whose it is.
+#[pyfunction]
+pub fn backup_header(
+    py: Python<'_>,
+    path: PathBuf,
+    output: PathBuf,
+    options: Options,
+) -> PyResult<String> {
+    let wanted = options.wanted(py)?;
+    let header = options.header.as_deref();
+    py.detach(|| {
+        let place = Place::open(&path, header, Use::Read)?;
+        operate::save_header(&place, &output, &wanted)
+    })
+    .raised(py)
+}
+
+/// Puts the header in `input` back, or mends the one that is there. Returns what was done.
+#[pyfunction]
+pub fn mend_header(
+    py: Python<'_>,
+    path: PathBuf,
+    input: Option<PathBuf>,
+    secret: Option<Given<'_>>,
+    options: Options,
+) -> PyResult<String> {
+    let secret = secret.map(|given| given.secret(py)).transpose()?;
+    let mut wanted = options.wanted(py)?;
+    let header = options.header.as_deref();
+    let opened = py.detach(|| {
+        let saved = input.map(|input| Place::open(&input, None, Use::Read));
+        Ok::<_, VolumeError>((
+            saved.transpose()?,
+            Place::open(&path, header, Use::MendHeader)?,
+        ))
+    });
+    let (saved, place) = opened.raised(py)?;
+    let mended = Calls::during(py, &options, |calls, accepted| {
+        wanted.accepted = accepted.to_vec();
+        let report = |done, total| calls.report(done, total);
+        let (secret, uuid) = (secret.as_ref(), options.uuid.as_deref());
+        match &saved {
+            Some(saved) => operate::restore_header(&place, saved.data(), secret, &wanted, &report),
+            None => operate::repair_header(&place, secret, uuid, &wanted, &report),
+        }
+    })?;
+    Ok(mended.said)
+}
+
+/// Gives a TrueCrypt or VeraCrypt volume another password.
+#[pyfunction]
+pub fn change_password(
+    py: Python<'_>,
+    path: PathBuf,
+    secret: Given<'_>,
+    new: Given<'_>,
+    options: Options,
+) -> PyResult<()> {
+    let secret = secret.secret(py)?;
+    let new = NewKey {
+        secret: words(new.secret(py)?),
+        cost: KeySlotCost::default(),
+        allow_empty: options.allow_empty,
+    };
+    let wanted = options.wanted(py)?;
+    let place = py.detach(|| Place::open(&path, None, Use::ChangeHeader));
+    let place = place.raised(py)?;
+    Calls::during(py, &options, |calls, _| {
+        let report = |done, total| calls.report(done, total);
+        let change = PasswordChange::begin(&place, &secret, &wanted, &report)?;
+        change.finish(&new, &report).map(drop)
     })
 }
 

@@ -143,6 +143,54 @@ class Operate(VolumeCase):
             self.assertEqual(volume.size, grown)
         with self.assertRaises(cryptmark.BadInput):
             cryptmark.resize(path, 3 << 20, **vera)
+        cryptmark.change_password(path, "veracrypt", PASSPHRASE, "two", veracrypt_pim=1)
+        with self.assertRaises(cryptmark.WrongSecret):
+            cryptmark.open(path, PASSPHRASE, hash="sha512", **vera)
+        with cryptmark.open(path, "two", **vera) as volume:
+            self.assertEqual(volume.size, grown)
+        with self.assertRaises(ValueError):
+            cryptmark.change_password(path, "veracrypt", PASSPHRASE)
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.change_password(path, "luks2", PASSPHRASE, "two")
+
+    def test_headers_are_kept_put_back_and_mended(self):
+        path, created = self.made()
+        saved = self.folder / "saved"
+        self.assertIn(created["uuid"], cryptmark.backup_header(path, saved))
+        self.assertEqual(saved.stat().st_mode & 0o777, 0o600)
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.backup_header(path, saved)
+        cryptmark.add_key(path, PASSPHRASE, "two", **CHEAP)
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.restore_header(path, saved)
+        self.assertEqual(raised.exception.question, "replaced")
+        said = cryptmark.restore_header(path, saved, ask=lambda loss, _: loss == "replaced")
+        self.assertIn(created["uuid"], said)
+        with self.assertRaises(cryptmark.WrongSecret):
+            cryptmark.open(path, "two")
+        with path.open("r+b") as file:
+            file.write(bytes(4096))
+            file.seek(16384)
+            file.write(bytes(4096))
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.repair_header(path)
+        self.assertEqual(raised.exception.question, "unproved")
+        self.assertIn("rebuilt", cryptmark.repair_header(path, PASSPHRASE, uuid=created["uuid"]))
+        self.assertIn("good", cryptmark.repair_header(path))
+        with cryptmark.open(path, PASSPHRASE) as volume:
+            self.assertEqual(volume.size, created["size"])
+        vera = self.folder / "vera.img"
+        how = {"format": "veracrypt", "veracrypt_pim": 1}
+        cryptmark.create(
+            vera, passphrase=PASSPHRASE, size=1 << 20, quick=True, allow=["weak"], **how
+        )
+        kept = self.folder / "kept"
+        cryptmark.backup_header(vera, kept, format="veracrypt")
+        with vera.open("r+b") as file:
+            file.write(bytes(65536))
+        said = cryptmark.repair_header(vera, PASSPHRASE, **how)
+        self.assertIn("rewritten from its copy", said)
+        self.assertIn("rewritten", cryptmark.restore_header(vera, kept, PASSPHRASE, **how))
 
 
 if __name__ == "__main__":

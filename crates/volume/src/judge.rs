@@ -13,8 +13,10 @@
 //! weak              –       –             –              –             –          ask       ask        ask
 //! keyslots          –       –             –              –             –          ask        –         ask
 //! hidden            –       –             –              –             –          ask        –         ask
-//! behind            –       –             –             ask            –          ask        –         ask
+//! behind            –       –            no             ask            –          ask        –         ask
 //! cut off           –       –             –             ask            –           –         –         ask
+//! replaced          –       –             –              –            ask          –         –         ask
+//! unproved          –       –             –              –            ask          –         –         ask
 //! ```
 //!
 //! [`Use::ruling`] is that table. [`check_device`] looks at a device before it is written, and
@@ -78,6 +80,10 @@ pub enum State {
     Behind,
     /// Data behind the new end of a volume.
     CutOff,
+    /// A header with keys, or something else, in the place of the one that is written.
+    Replaced,
+    /// The remains of a header, from which it is made again by what is likely.
+    Unproved,
 }
 
 /// What is allowed.
@@ -107,7 +113,9 @@ impl Use {
     /// What is allowed where there is `state`.
     pub const fn ruling(self, state: State) -> Ruling {
         use Ruling::{Allowed, Ask, Refused};
-        use Use::{ChangeLayout, Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData};
+        use Use::{
+            ChangeHeader, ChangeLayout, Encrypt, MendHeader, Overwrite, Read, Reencrypt, WriteData,
+        };
         match (state, self) {
             (_, Read) => Allowed,
             (_, Overwrite) => Ask,
@@ -124,15 +132,19 @@ impl Use {
             (State::Exposed, WriteData) => Ask,
             (State::Weak, Encrypt | Reencrypt) => Ask,
             (State::Keyslots | State::Hidden, Reencrypt) => Ask,
+            (State::Behind, ChangeHeader) => Refused,
             (State::Behind, ChangeLayout | Reencrypt) => Ask,
             (State::CutOff, ChangeLayout) => Ask,
+            (State::Replaced | State::Unproved, MendHeader) => Ask,
             (
                 State::Exposed
                 | State::Weak
                 | State::Keyslots
                 | State::Hidden
                 | State::Behind
-                | State::CutOff,
+                | State::CutOff
+                | State::Replaced
+                | State::Unproved,
                 _,
             ) => Allowed,
         }
@@ -141,7 +153,7 @@ impl Use {
 
 impl State {
     /// All states.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Data,
         Self::StaleHeader,
         Self::Member,
@@ -155,6 +167,8 @@ impl State {
         Self::Hidden,
         Self::Behind,
         Self::CutOff,
+        Self::Replaced,
+        Self::Unproved,
     ];
 
     /// The state of that name.
@@ -178,6 +192,8 @@ impl State {
             Self::Hidden => "hidden",
             Self::Behind => "behind",
             Self::CutOff => "cut-off",
+            Self::Replaced => "replaced",
+            Self::Unproved => "unproved",
         }
     }
 }
@@ -231,6 +247,8 @@ impl fmt::Display for Finding {
                 "holds data behind the volume, {found}, which would be lost"
             ),
             State::CutOff => write!(f, "would lose {found}, which would be cut off"),
+            State::Replaced => write!(f, "would lose {found}"),
+            State::Unproved => write!(f, "has {found}"),
             State::Unencrypted => {
                 write!(
                     f,
@@ -276,7 +294,17 @@ impl Finding {
                  lost, ALLOW."
             }
             (State::Hidden, _) => "Nothing was changed. If there is none, ALLOW.",
+            (State::Behind, Ruling::Refused) => {
+                "Nothing was changed. If you don't need them, repair the header, and allow that loss."
+            }
             (State::Behind, _) => "Nothing was changed. If you don't need them, ALLOW.",
+            (State::Replaced, _) => {
+                "Nothing was changed. If the header belongs there all the same, ALLOW."
+            }
+            (State::Unproved, _) => {
+                "Nothing was changed. Prove it with a passphrase or key file, which must open it, or \
+                 ALLOW."
+            }
             (State::CutOff, _) => {
                 "Nothing was changed. Make the file system in it smaller first, then ALLOW."
             }

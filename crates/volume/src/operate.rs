@@ -6,29 +6,68 @@
 
 mod convert;
 mod create;
+mod header;
 mod keys;
 mod reencrypt;
 mod resize;
+mod tcrypt;
 mod wipe;
 
 pub use convert::convert;
 pub use create::{Created, Creation, check_create, create};
+pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
 pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
 pub use reencrypt::{Reencryption, reencrypt};
-pub use resize::{Resizing, resize};
+pub use resize::resize;
+pub use tcrypt::PasswordChange;
 
 // For the program.
 #[doc(hidden)]
 pub use create::{check_pim, natural_sector_size, usual_key_bytes};
 #[doc(hidden)]
+pub use header::{MOST_HEADER, TCRYPT_HEADERS, bounded, read};
+#[doc(hidden)]
 pub use reencrypt::{Chosen, check_apart, first_kept, no_journal, opened, run, several_segments};
 #[doc(hidden)]
 pub use resize::is_blank;
 #[doc(hidden)]
+pub use tcrypt::{check_behind, hides, strange_at};
+#[doc(hidden)]
 pub use wipe::{check_blank, check_cipher, check_content, fill, reserve};
 
-use crate::VolumeError;
+use crate::judge::State;
+use crate::tcrypt::{Family, Opening};
+use crate::{Format, Limits, Parameters, VolumeError};
 use std::ops::ControlFlow;
+
+/// What an operation needs besides a secret.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// [`Format::Tcrypt`] or [`Format::Veracrypt`], which have no signature; `None` for LUKS.
+    pub format: Option<Format>,
+    /// How the secret opens the volume.
+    pub parameters: Parameters,
+    /// What may be lost.
+    pub accepted: Vec<State>,
+    /// Bounds of the work that a header may demand.
+    pub limits: Limits,
+}
+
+impl Options {
+    /// TrueCrypt or VeraCrypt, if it is one of theirs.
+    fn family(&self) -> Option<Family> {
+        match self.format {
+            Some(Format::Tcrypt) => Some(Family::TrueCrypt),
+            Some(Format::Veracrypt) => Some(Family::VeraCrypt),
+            _ => None,
+        }
+    }
+
+    fn tcrypt(&self, family: Family) -> Result<Opening, VolumeError> {
+        self.parameters.check(family.format())?;
+        self.parameters.tcrypt(family)
+    }
+}
 
 fn impossible(what: impl Into<String>, instead: impl Into<String>) -> VolumeError {
     VolumeError::Impossible {

@@ -4,8 +4,8 @@ use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions, R
 use cipher::Key;
 use cryptmark_volume::judge::{self, Ruling, State, Use};
 use cryptmark_volume::operate::{
-    Creation, KeySlotCost, NewKey, Reencryption, Resizing, check_create, convert, create,
-    reencrypt, resize, unwatched,
+    Creation, KeySlotCost, NewKey, Options, Reencryption, check_create, convert, create, reencrypt,
+    resize, unwatched,
 };
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, OpenOptions, Parameters, Place, Secret, Volume, VolumeError,
@@ -343,11 +343,11 @@ fn data_keep_their_content_under_another_key_size_and_version() {
     let _ = reencrypt(&again(), &secret(), &options, &stop);
     reencrypt(&again(), &secret(), &options, &unwatched).unwrap();
     let to = |bytes, accepted: &[State]| {
-        let resizing = Resizing {
+        let options = Options {
             accepted: accepted.to_vec(),
-            ..Resizing::to(bytes)
+            ..Options::default()
         };
-        resize(&mut place(), None, &resizing, &unwatched)
+        resize(&mut place(), bytes, None, &options, &unwatched)
     };
     let cut = to(20 * MIB, &[]).unwrap_err();
     assert!(matches!(cut, VolumeError::Judged(it) if it.state == State::CutOff));

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use volume::judge::Use;
+use volume::operate::Options;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
 use volume::{EARLIER_PLAIN, Format, Opening, Parameters, Place, VolumeError, tcrypt};
@@ -271,6 +272,16 @@ impl VolumeArguments {
         Ok(devices?.into_place())
     }
 
+    /// What a change of the volume needs besides a secret; `yes` accepts every loss.
+    pub fn options(&self, yes: bool) -> Result<Options, Failure> {
+        Ok(Options {
+            format: self.family().map(Family::format),
+            parameters: self.parameters()?,
+            accepted: losses::accepted(yes).to_vec(),
+            ..Options::default()
+        })
+    }
+
     /// What is said of the volume if it has this error.
     pub fn at(&self, error: VolumeError) -> Failure {
         losses::at(&self.image, error)
@@ -367,7 +378,7 @@ impl VolumeArguments {
     }
 
     /// The options as the engine wants them.
-    pub fn parameters(&self) -> Result<Parameters, Failure> {
+    fn parameters(&self) -> Result<Parameters, Failure> {
         let keyfiles = match self.keyfiles.is_empty() {
             true => None,
             false => Some(Keyfiles::read(&self.keyfiles)?),

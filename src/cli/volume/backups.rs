@@ -23,17 +23,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use volume::judge::Use;
-use volume::{Hash, Loss, LuksHeader, VolumeError};
-
-/// The length of the headers of TrueCrypt and VeraCrypt at either end of a volume, bytes.
-pub const TCRYPT_HEADERS: u64 = 128 << 10;
+use volume::{Hash, Loss, LuksHeader, VolumeError, operate};
 
 /// The length of the start of a volume that may hold an unreadable header and its key slots, bytes.
 const START: u64 = 16 << 20;
-
-/// The most bytes of a header that are kept, whatever the header says. Eight key slots of LUKS1
-/// take less, and so does a whole LUKS2 header.
-pub const MOST_BYTES: u64 = 256 << 20;
 
 /// The range behind a header that TrueCrypt and VeraCrypt fill with noise.
 const BESIDE_HEADER: Range<usize> = 512..64 << 10;
@@ -201,7 +194,7 @@ impl Copy {
             Otherwise::Ends if noise()? => ends(disk)?,
             Otherwise::Start if !blank()? => {
                 let mut bytes = Vec::new();
-                read(disk, ByteRange::new(0, START), &mut bytes)?;
+                operate::read(disk, ByteRange::new(0, START), &mut bytes)?;
                 bytes
             }
             _ => return Ok(None),
@@ -291,11 +284,11 @@ fn plain_name(uuid: &str) -> String {
 
 /// The header and its keyslots.
 pub fn in_use(disk: &Disk, header: &LuksHeader) -> Result<Vec<u8>, Failure> {
-    let length = bounded(header.bytes_with_keyslots().min(disk.geometry().size))?;
+    let length = operate::bounded(header.bytes_with_keyslots().min(disk.geometry().size))?;
     let mut bytes = vec![0; length as usize];
     for area in header.areas_in_use() {
         let mut part = Vec::new();
-        read(disk, area, &mut part)?;
+        operate::read(disk, area, &mut part)?;
         let at = area.offset as usize;
         let end = (at + part.len()).min(bytes.len());
         bytes[at..end].copy_from_slice(&part[..end - at]);
@@ -303,54 +296,17 @@ pub fn in_use(disk: &Disk, header: &LuksHeader) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Refuses to keep more than any header needs.
-pub fn bounded(bytes: u64) -> Result<u64, Failure> {
-    match bytes <= MOST_BYTES {
-        true => Ok(bytes),
-        false => Err(Failure::new(
-            2,
-            format!("the header says that it takes {bytes} bytes with its key slots"),
-            "No program writes such a header: check that it is the right volume.",
-        )),
-    }
-}
-
 /// The headers of TrueCrypt and VeraCrypt and their copies, as a volume has them
 /// that holds nothing.
 fn ends(disk: &Disk) -> Result<Vec<u8>, Failure> {
     let size = disk.geometry().size;
-    let length = TCRYPT_HEADERS.min(size);
+    let length = operate::TCRYPT_HEADERS.min(size);
     let mut bytes = Vec::new();
-    read(disk, ByteRange::new(0, length), &mut bytes)?;
-    if size >= 2 * TCRYPT_HEADERS {
-        read(disk, ByteRange::new(size - length, length), &mut bytes)?;
+    operate::read(disk, ByteRange::new(0, length), &mut bytes)?;
+    if size >= 2 * operate::TCRYPT_HEADERS {
+        operate::read(disk, ByteRange::new(size - length, length), &mut bytes)?;
     }
     Ok(bytes)
-}
-
-/// Reads `range`, as far as the disk has it, with zeros for bytes that cannot be read. Returns the
-/// number of such bytes.
-pub fn read(disk: &Disk, range: ByteRange, into: &mut Vec<u8>) -> Result<u64, Failure> {
-    const UNIT: u64 = 4096;
-    let geometry = disk.geometry();
-    let block = u64::from(geometry.logical_block);
-    let end = (range.offset + range.length).min(geometry.size);
-    let (mut at, mut unread) = (range.offset, 0);
-    while at < end {
-        let start = at / block * block;
-        let stop = ((at / UNIT + 1) * UNIT).min(end);
-        let mut part = block::AlignedBuffer::new((stop.next_multiple_of(block) - start) as usize);
-        match disk.read_at(start, &mut part) {
-            Err(error) if error.is_of_place() => {
-                part.fill(0);
-                unread += stop - at;
-            }
-            read => read.map_err(VolumeError::Block)?,
-        }
-        into.extend_from_slice(&part[(at - start) as usize..][..(stop - at) as usize]);
-        at = stop;
-    }
-    Ok(unread)
 }
 
 /// Where backups are kept: made if need be, and for this user alone.

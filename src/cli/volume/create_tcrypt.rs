@@ -2,7 +2,6 @@
 
 use super::create::CreateOptions;
 use super::disk::Disk;
-use super::header::strange_at;
 use super::losses;
 use super::open::Search;
 use crate::cli::{Failure, print_done};
@@ -32,7 +31,7 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     operate::check_pim(family, sealing, &passphrase, losses::accepted(options.yes))
         .map_err(|error| losses::at(&options.image, error))?;
     if outer_opens_with(&outer_opening, sealing, &secret, &passphrase) {
-        return Err(hides());
+        return Err(operate::hides().into());
     }
     let limits = Limits::default();
     if !options.yes {
@@ -41,22 +40,17 @@ pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), 
     if let Some(at) = outer.behind(&device, Place::Hidden)? {
         return Err(Failure::new(
             4,
-            format!("{} holds {}", options.image.display(), strange_at(at)),
+            format!(
+                "{} holds {}",
+                options.image.display(),
+                operate::strange_at(at)
+            ),
             "Nothing was changed. If you don't need them, let the volume take them first: `volume resize --yes`.",
         ));
     }
     let unlocked = creation.create_hidden(&device, &outer, size, &passphrase, &limits)?;
     let data = unlocked.mapping(&device)?.data;
     describe(&unlocked, data)
-}
-
-/// Outer and hidden volume would open with the same.
-pub fn hides() -> Failure {
-    Failure::new(
-        2,
-        "the hidden volume would open with the same passphrase as the outer one, so it could not be reached",
-        "Give the hidden volume a passphrase of its own.",
-    )
 }
 
 /// Whether a header for the hidden volume would open with the outer volume's secret:

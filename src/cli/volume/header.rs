@@ -2,14 +2,11 @@
 
 mod alone;
 mod own;
-mod repair;
 mod restore;
 mod save;
-mod tcrypt;
 
 pub use alone::unlock as unlock_alone;
 pub use own::{check_in_place, check_to_write, out_of_date, refused};
-pub use tcrypt::{check_behind, strange_at};
 
 use super::arguments::VolumeArguments;
 use super::backups::{self, Change, Otherwise};
@@ -122,9 +119,9 @@ impl HeaderOptions {
 pub fn run(options: &HeaderOptions) -> Result<(), Failure> {
     match &options.command {
         HeaderCommand::Backup(options) => save::run(options),
-        HeaderCommand::Restore(options) => restore::run(options),
+        HeaderCommand::Restore(options) => restore::restore(options),
         HeaderCommand::Backups(options) => backups::list(&options.volume),
-        HeaderCommand::Repair(options) => repair::run(options),
+        HeaderCommand::Repair(options) => restore::repair(options),
         HeaderCommand::Set(options) => set(options),
     }
 }

@@ -2,19 +2,16 @@
 
 use super::arguments::{Devices, VolumeArguments};
 use super::backups;
-use super::create_tcrypt::hides;
 use super::disk::Disk;
-use super::header;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
-use super::secrets::SecretArguments;
+use super::secrets::{Empty, SecretArguments};
 use crate::cli::{Failure, print_done, standard};
-use block::BlockError;
-use cipher::Key;
 use clap::{Args, Subcommand};
 use volume::judge::Use;
-use volume::tcrypt::{Family, Opening, Place};
-use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError, operate};
+use volume::operate::{KeySlotCost, NewKey, PasswordChange};
+use volume::tcrypt::{Family, Progress};
+use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -138,49 +135,33 @@ fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), F
 
 /// Sets another passphrase of a TrueCrypt or VeraCrypt volume, in the header and its copy.
 fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
-    let image = options.volume.image();
-    options.volume.refuse_foreign_options(family.format())?;
-    let devices = options.volume.devices(Use::ChangeHeader)?;
-    let opening = options.volume.tcrypt(family)?;
-    let secret = options.secret.secret(family.format(), image)?;
-    let limits = Limits::default();
+    let volume = &options.volume;
+    volume.refuse_foreign_options(family.format())?;
+    let place = volume.devices(Use::ChangeHeader)?.into_place();
+    let secret = options.secret.secret(family.format(), volume.image())?;
+    let wanted = volume.options(false)?;
+    let said = |error| volume.at(error);
     let search = Search::start()?;
-    let watch = |progress| search.watch(progress);
-    let mut unlocked = opening.unlock(devices.data(), &secret, &limits, &watch)?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let change = PasswordChange::begin(&place, &secret, &wanted, &watch).map_err(said)?;
     drop(search);
-    header::check_behind(image, &opening, &unlocked, devices.data(), &secret)?;
-    let sealing = unlocked.sealing(&opening);
-    let beside = sealing.keyfiles.count() > 0;
-    let new = options.new.secret_beside(image, beside)?;
-    refuse_other(&opening, &devices, &new)?;
-    if let Err(VolumeError::Judged(weak)) = operate::check_pim(family, &sealing, &new, &[]) {
-        eprintln!("warning: {}", weak.found);
+    let empty = options.new.empty() == Empty::Allowed;
+    let new = NewKey {
+        secret: options
+            .new
+            .secret_beside(volume.image(), change.has_keyfiles())?,
+        cost: KeySlotCost::default(),
+        allow_empty: empty,
+    };
+    let search = Search::start()?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let weak = change.finish(&new, &watch).map_err(said)?;
+    drop(search);
+    if let Some(weak) = weak {
+        eprintln!("warning: {weak}");
     }
-    unlocked.change_passphrase(devices.data(), &sealing, &new, &limits)?;
     print_done("the volume opens with the new passphrase\n");
     Ok(())
-}
-
-/// Refuses a passphrase that opens the other one of outer and hidden volume.
-fn refuse_other(opening: &Opening, devices: &Devices, new: &Key) -> Result<(), Failure> {
-    let place = match opening.place {
-        Place::Normal | Place::NormalBackup => Place::Hidden,
-        Place::Hidden | Place::HiddenBackup => Place::Normal,
-        Place::System => return Ok(()),
-    };
-    let other = Opening {
-        place,
-        ..opening.clone()
-    };
-    let new = Secret::Passphrase(Key::from_slice(new.as_bytes()));
-    let search = Search::start()?;
-    let watch = |progress| search.watch(progress);
-    match other.unlock(devices.data(), &new, &Limits::default(), &watch) {
-        Ok(_) => Err(hides()),
-        Err(stopped @ VolumeError::Block(BlockError::Interrupted)) => Err(stopped.into()),
-        // Nothing there opens.
-        Err(_) => Ok(()),
-    }
 }
 
 /// Runs `volume key`.

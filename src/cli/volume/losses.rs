@@ -65,6 +65,7 @@ pub const fn accepted(yes: bool) -> &'static [State] {
 pub fn at(place: &Path, error: VolumeError) -> Failure {
     let what = match &error {
         VolumeError::Judged(finding) => Some(format!("{} {finding}", place.display())),
+        VolumeError::Impossible { what, .. } => Some(format!("{}: {what}", place.display())),
         _ => None,
     };
     let failure = Failure::from(error);

@@ -1,13 +1,12 @@
 //! `cryptmark volume resize`: more or less data in a file.
 
 use super::arguments::{Extent, VolumeArguments};
-use super::losses::accepted;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done};
 use clap::Args;
 use volume::judge::Use;
-use volume::operate::{self, Resizing};
+use volume::operate;
 use volume::tcrypt::Progress;
 
 /// Options of `cryptmark volume resize`.
@@ -30,12 +29,6 @@ pub struct ResizeOptions {
 pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let format = volume.family().map(|family| family.format());
-    let resizing = Resizing {
-        format,
-        parameters: volume.parameters()?,
-        accepted: accepted(options.yes).to_vec(),
-        ..Resizing::to(options.to.bytes)
-    };
     let (mut place, secret) = match format {
         Some(format) => {
             volume.refuse_foreign_options(format)?;
@@ -49,7 +42,14 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     }
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });
-    let resized = operate::resize(&mut place, secret.as_ref(), &resizing, &watch);
+    let wanted = volume.options(options.yes)?;
+    let resized = operate::resize(
+        &mut place,
+        options.to.bytes,
+        secret.as_ref(),
+        &wanted,
+        &watch,
+    );
     drop(search);
     let bytes = resized.map_err(|error| volume.at(error))?;
     print_done(&format!("{bytes} bytes of data\n"));

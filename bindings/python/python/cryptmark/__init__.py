@@ -12,7 +12,16 @@
 from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
 from ._keys import add_key, change_key, remove_key
 from ._native import formats
-from ._operate import convert, create, reencrypt, resize
+from ._operate import (
+    backup_header,
+    change_password,
+    convert,
+    create,
+    reencrypt,
+    repair_header,
+    resize,
+    restore_header,
+)
 from ._run import Run, run
 from ._volume import Volume, info, open
 
@@ -27,7 +36,9 @@ __all__ = [
     "Volume",
     "WrongSecret",
     "add_key",
+    "backup_header",
     "change_key",
+    "change_password",
     "convert",
     "create",
     "formats",
@@ -35,6 +46,8 @@ __all__ = [
     "open",
     "reencrypt",
     "remove_key",
+    "repair_header",
     "resize",
+    "restore_header",
     "run",
 ]

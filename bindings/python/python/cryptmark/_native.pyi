@@ -67,6 +67,19 @@ def resize(
     secret: Union[None, str, Tuple[str, bytearray]],
     options: Dict[str, Any],
 ) -> int: ...
+def backup_header(path: str, output: str, options: Dict[str, Any]) -> str: ...
+def mend_header(
+    path: str,
+    input: Optional[str],
+    secret: Union[None, str, Tuple[str, bytearray]],
+    options: Dict[str, Any],
+) -> str: ...
+def change_password(
+    path: str,
+    secret: Union[str, Tuple[str, bytearray]],
+    new: Union[str, Tuple[str, bytearray]],
+    options: Dict[str, Any],
+) -> None: ...
 def header(source: Union[str, File], format: Optional[str]) -> Dict[str, Any]: ...
 def formats() -> List[str]: ...
 def run(

@@ -171,12 +171,120 @@ def resize(
         return _native.resize(os.fsdecode(path), size, secret, options)
 
 
+def change_password(
+    path: Path,
+    format: str,
+    passphrase: Any = None,
+    new_passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    new_key_file: Any = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    tcrypt_hidden: bool = False,
+    allow_empty: bool = False,
+) -> None:
+    """Gives the volume at `path`, of `format` "tcrypt" or "veracrypt", another passphrase.
+
+    The PIM and the key files stay. The header and its copy are written anew.
+    """
+    options = _options(
+        format=format,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+        tcrypt_hidden=tcrypt_hidden,
+        allow_empty=allow_empty,
+    )
+    secrets = ((passphrase, key_file, None), (new_passphrase, new_key_file, None))
+    with _secrets(*secrets) as (secret, new):
+        if secret is None or new is None:
+            raise ValueError("give the secret of now and the new one")
+        _native.change_password(os.fsdecode(path), secret, new, options)
+
+
+def backup_header(
+    path: Path, output: Path, *, format: Optional[str] = None, header: Optional[Path] = None
+) -> str:
+    """Copies the header and key slots of the volume at `path` to the new file `output`.
+
+    Returns whose header it is. Keep the file as secret as the volume. TrueCrypt and VeraCrypt need
+    their `format`.
+    """
+    options = _options(format=format, header=header)
+    return _native.backup_header(os.fsdecode(path), os.fsdecode(output), options)
+
+
+def restore_header(
+    path: Path,
+    input: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    format: Optional[str] = None,
+    header: Optional[Path] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    tcrypt_hidden: bool = False,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+) -> str:
+    """Puts the header and key slots in `input` back, and with them the passphrases of that time.
+
+    Returns what was done. TrueCrypt and VeraCrypt need their `format`, and the passphrase of then.
+    What would be lost is asked for as in `create`.
+    """
+    options = _options(
+        format=format,
+        header=header,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+        tcrypt_hidden=tcrypt_hidden,
+        allow=allow,
+        ask=ask,
+    )
+    with _secrets((passphrase, key_file, None)) as (secret,):
+        return _native.mend_header(os.fsdecode(path), os.fsdecode(input), secret, options)
+
+
+def repair_header(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    format: Optional[str] = None,
+    header: Optional[Path] = None,
+    uuid: Optional[str] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    tcrypt_hidden: bool = False,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+) -> str:
+    """Mends a header from its other copy, or from the remains of both. Returns what was done.
+
+    A secret proves that a rebuilt header of LUKS is right; TrueCrypt and VeraCrypt need it, and
+    their `format`. `uuid` is for a header that has lost its own.
+    """
+    options = _options(
+        format=format,
+        header=header,
+        uuid=uuid,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+        tcrypt_hidden=tcrypt_hidden,
+        allow=allow,
+        ask=ask,
+    )
+    with _secrets((passphrase, key_file, None)) as (secret,):
+        return _native.mend_header(os.fsdecode(path), None, secret, options)
+
+
 def _options(**given: Any) -> Dict[str, Any]:
     """The options for the engine, with None or nothing for those that are not given."""
     names = "format header size cipher key_size hash sector_size offset key_slot veracrypt_pim"
     names += " keyfiles integrity label subsystem uuid pbkdf iter_time ask progress"
     options: Dict[str, Any] = dict.fromkeys(names.split())
-    options.update(wipe=False, quick=False, allow_empty=False, allow=())
+    options.update(wipe=False, quick=False, allow_empty=False, tcrypt_hidden=False, allow=())
     options.update(given)
     if options["header"] is not None:
         options["header"] = os.fsdecode(options["header"])

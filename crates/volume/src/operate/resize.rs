@@ -1,47 +1,18 @@
 //! More or less data in a file.
 
-use super::Report;
 use super::convert::check_own;
 use super::create::check_whole;
-use super::impossible;
+use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::luks2::SegmentSize;
 use crate::place::Place;
 use crate::tcrypt::Family;
-use crate::{Format, Limits, LuksHeader, Parameters, Secret, VolumeError};
+use crate::{Format, LuksHeader, Secret, VolumeError};
 use block::layer::Slice;
 use block::{BlockDevice, ByteRange};
 
-/// The new size of a volume.
-#[derive(Debug)]
-pub struct Resizing {
-    /// The new end of the data and of the file, header included, bytes.
-    pub to: u64,
-    /// [`Format::Tcrypt`] or [`Format::Veracrypt`], whose headers are written anew; `None` for LUKS,
-    /// which has a signature.
-    pub format: Option<Format>,
-    /// How the secret opens such a volume.
-    pub parameters: Parameters,
-    /// What may be lost.
-    pub accepted: Vec<State>,
-    /// Bounds of the work that a header may demand.
-    pub limits: Limits,
-}
-
-impl Resizing {
-    /// To `bytes`, for LUKS.
-    pub fn to(bytes: u64) -> Self {
-        Self {
-            to: bytes,
-            format: None,
-            parameters: Parameters::default(),
-            accepted: Vec::new(),
-            limits: Limits::default(),
-        }
-    }
-}
-
-/// Gives the volume another size. Returns the length of its data, bytes.
+/// Gives the volume the new end `to`, which is that of its data and of its file, header included, in
+/// bytes. Returns the length of its data, bytes.
 ///
 /// `place` is open for [`Use::ChangeLayout`]. A volume of LUKS needs no `secret`, and a TrueCrypt or
 /// VeraCrypt volume can only become larger.
@@ -51,23 +22,22 @@ impl Resizing {
 /// the volume cannot have, [`VolumeError::NoSecret`], and those of unlocking, reading and writing.
 pub fn resize(
     place: &mut Place,
+    to: u64,
     secret: Option<&Secret>,
-    resizing: &Resizing,
+    options: &Options,
     report: Report<'_>,
 ) -> Result<u64, VolumeError> {
     check_own(place)?;
-    let family = match resizing.format {
-        Some(Format::Tcrypt) => Family::TrueCrypt,
-        Some(Format::Veracrypt) => Family::VeraCrypt,
-        _ => return luks(place, resizing),
+    let Some(family) = options.family() else {
+        return luks(place, to, options);
     };
     let format = family.format();
     let secret = secret.ok_or(VolumeError::NoSecret { format })?;
-    grow(place, family, secret, resizing, report)
+    grow(place, to, (family, secret), options, report)
 }
 
-fn luks(place: &mut Place, resizing: &Resizing) -> Result<u64, VolumeError> {
-    let header = match (LuksHeader::read(place.header()), resizing.format) {
+fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeError> {
+    let header = match (LuksHeader::read(place.header()), options.format) {
         (Err(VolumeError::NotThis { .. }), format) => {
             let format = format.or(Format::detect(place.header())?);
             let format = format.ok_or(VolumeError::NoSignature { holds: None })?;
@@ -89,7 +59,7 @@ fn luks(place: &mut Place, resizing: &Resizing) -> Result<u64, VolumeError> {
             (segment.offset, sector, fixed)
         }
     };
-    let (size, to) = (place.data().length()?, resizing.to);
+    let size = place.data().length()?;
     let is_file = place.data().is_resizable();
     if !is_file && (fixed.is_none() || to > size) {
         return Err(impossible(
@@ -106,11 +76,11 @@ fn luks(place: &mut Place, resizing: &Resizing) -> Result<u64, VolumeError> {
     let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
     if to < end {
         let found = format!("the last {} bytes, from byte {to} on", end - to);
-        judge::check(Use::ChangeLayout, State::CutOff, found, &resizing.accepted)?;
+        judge::check(Use::ChangeLayout, State::CutOff, found, &options.accepted)?;
     }
     // A file is cut, also of what is behind the volume.
     let taken = if is_file { size } else { to };
-    check_behind(place.data(), end, taken, &resizing.accepted)?;
+    check_behind(place.data(), end, taken, &options.accepted)?;
     // The area that the header describes is there at any time.
     if to > size {
         place.set_len(to)?;
@@ -128,19 +98,18 @@ fn luks(place: &mut Place, resizing: &Resizing) -> Result<u64, VolumeError> {
 /// its device is.
 fn grow(
     place: &mut Place,
-    family: Family,
-    secret: &Secret,
-    resizing: &Resizing,
+    to: u64,
+    (family, secret): (Family, &Secret),
+    options: &Options,
     report: Report<'_>,
 ) -> Result<u64, VolumeError> {
-    let limits = &resizing.limits;
-    resizing.parameters.check(family.format())?;
-    let opening = resizing.parameters.tcrypt(family)?;
+    let limits = &options.limits;
+    let opening = options.tcrypt(family)?;
     let passphrase = secret.words(family.format())?;
     let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
     let mut unlocked = opening.unlock(place.data(), secret, limits, &watch)?;
     unlocked.check_original(&opening)?;
-    let (size, to) = (place.data().length()?, resizing.to);
+    let size = place.data().length()?;
     let is_file = place.data().is_resizable();
     if is_file && to < size {
         return Err(impossible(
@@ -159,7 +128,7 @@ fn grow(
     check_whole(to)?;
     unlocked.check_growth(place.data())?;
     let end = unlocked.end(place.data().geometry().size);
-    check_behind(place.data(), end, size, &resizing.accepted)?;
+    check_behind(place.data(), end, size, &options.accepted)?;
     if is_file {
         // Until its header says otherwise, the volume is as large as it was.
         place.set_len(to)?;

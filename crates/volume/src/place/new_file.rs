@@ -3,7 +3,7 @@
 use crate::VolumeError;
 use block::{BlockError, signature};
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// A file that was made for a volume. It is removed when this is dropped, unless it was
@@ -39,6 +39,24 @@ impl NewFile {
         };
         file.set_len(bytes)?;
         Ok(made)
+    }
+
+    /// Keeps the file with these bytes in it.
+    ///
+    /// # Errors
+    /// [`VolumeError::Block`] with those of writing.
+    pub(crate) fn fill(mut self, bytes: &[u8]) -> Result<(), VolumeError> {
+        self.is_written = true;
+        let write = || {
+            let mut file = File::options().write(true).open(&self.path)?;
+            file.write_all(bytes)?;
+            file.sync_all()
+        };
+        write().map_err(|source| BlockError::Open {
+            path: self.path.clone(),
+            source,
+        })?;
+        self.keep()
     }
 
     /// What it holds from now on is the volume's.

@@ -1,93 +1,110 @@
-//! `cryptmark volume header restore`: a header of then takes the place of the one
-//! of now, if nothing is lost with that.
+//! `cryptmark volume header restore` and `repair`.
 
-use super::save::luks;
-use super::{RestoreOptions, tcrypt};
+use super::save::no_luks;
+use super::{RepairOptions, RestoreOptions};
+use crate::cli::volume::arguments::VolumeArguments;
 use crate::cli::volume::backups;
 use crate::cli::volume::disk::Disk;
-use crate::cli::volume::losses::{accepted, at};
-use crate::cli::{Failure, print_done};
-use block::signature;
-use block::{BlockDevice, ByteRange};
-use volume::judge::{self, Use};
-use volume::{Loss, LuksHeader, VolumeError, operate};
+use crate::cli::volume::open::Search;
+use crate::cli::{CliRemedy, Failure, print_done};
+use volume::judge::{State, Use};
+use volume::operate::{self, Mended};
+use volume::tcrypt::Progress;
+use volume::{Format, LuksHeader, Place, VolumeError};
 
 /// Puts header and keyslots back.
-pub fn run(options: &RestoreOptions) -> Result<(), Failure> {
-    if let Some(family) = options.volume.family() {
-        return tcrypt::restore(options, family);
-    }
-    options.volume.check_distinct("--input", &options.input)?;
+pub fn restore(options: &RestoreOptions) -> Result<(), Failure> {
+    let volume = &options.volume;
+    volume.check_distinct("--input", &options.input)?;
     let saved = Disk::open(&options.input, Use::Read)?;
-    let from = luks(LuksHeader::read(&saved))?;
-    let length = backups::bounded(from.bytes_with_keyslots())?;
-    let mut bytes = Vec::new();
-    let unread = backups::read(&saved, ByteRange::new(0, length), &mut bytes)?;
-    if unread > 0 || (bytes.len() as u64) < length {
-        return Err(Failure::new(
-            2,
-            format!("{} ends before its key slots do", options.input.display()),
-            "Give a complete backup.",
-        ));
+    let format = volume.family().map(|family| family.format());
+    if format.is_none() {
+        // No passphrase is typed, and nothing held, for a file that is no backup.
+        LuksHeader::read(&saved).map_err(no_luks)?;
     }
-    let devices = options.volume.devices_for_header(Use::MendHeader)?;
-    let device = devices.header();
-    let image = options.volume.image().display();
-    let judged = judge::check_device(Use::MendHeader, device, accepted(options.yes));
-    judged.map_err(|error| at(options.volume.image(), error))?;
-    let lost = lost(device, &from)?;
-    if let (Some(lost), false) = (&lost, options.yes) {
-        return Err(Failure::new(
-            4,
-            format!("{image} would lose {lost}"),
-            "Nothing was changed. Give --yes if the backup belongs there all the same.",
-        ));
-    }
-    if device.geometry().size < length {
-        return Err(Failure::new(
-            2,
-            format!("{image} is smaller than the backup"),
-            "Name the volume that the backup was made of.",
-        ));
-    }
-    operate::reserve(device, ByteRange::new(0, length))?;
-    let before = LuksHeader::read(device);
-    LuksHeader::put(device, &bytes)?;
+    let place = place(volume)?;
+    let secret = match format {
+        Some(format) => Some(options.secret.secret(format, &options.input)?),
+        None => None,
+    };
+    let search = Search::start()?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let wanted = volume.options(options.yes)?;
+    let mended = operate::restore_header(&place, &saved, secret.as_ref(), &wanted, &watch);
+    drop(search);
+    let mended = mended.map_err(|error| volume.at(error))?;
     backups::spare(&options.input);
-    let mut text = format!(
-        "restored {length} bytes of the {} volume {}\n",
-        from.format(),
-        from.uuid()
-    );
-    for back in before.iter().flat_map(|before| from.losses(before)) {
-        if let Loss::Keyslots(slots) = back {
-            let slots = slots.join(", ");
-            text += &format!("what opened key slot {slots} at that time opens the volume again\n");
-        }
-    }
-    if let (Some(_), Some(path)) = (lost, backups::kept()) {
-        text += &format!("the previous contents are kept in {}\n", path.display());
-    }
-    print_done(&text);
-    Ok(())
+    say(&mended, mended.has_lost)
 }
 
-/// The losses, in words, if `from` takes the place of the header or the data on `device`; `None` if
-/// there are none.
-fn lost(device: &Disk, from: &LuksHeader) -> Result<Option<String>, Failure> {
-    if let Ok(there) = LuksHeader::read(device) {
-        let losses = there.losses(from);
-        let mut losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
-        if let LuksHeader::Luks2(header) = &there
-            && let Some(name) = header.stranger(device)?
-        {
-            losses.push(format!("{name}, which is in the place of the header"));
+/// Mends what can be mended.
+pub fn repair(options: &RepairOptions) -> Result<(), Failure> {
+    let volume = &options.volume;
+    let format = volume.family().map(|family| family.format());
+    let place = place(volume)?;
+    let secret = match (format, options.secret.is_given()) {
+        (None, false) => None,
+        (format, _) => Some(
+            options
+                .secret
+                .secret(format.unwrap_or(Format::Luks2), volume.image())?,
+        ),
+    };
+    let is_luks1 = format.is_none() && Format::detect(place.header())? == Some(Format::Luks1);
+    let search = Search::start()?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let wanted = volume.options(options.yes)?;
+    let uuid = options.uuid.as_deref();
+    let mended = operate::repair_header(&place, secret.as_ref(), uuid, &wanted, &watch);
+    drop(search);
+    let mended = mended.map_err(|error| refused(volume, is_luks1, error))?;
+    say(&mended, mended.is_changed)
+}
+
+/// Holds the volume so that its header can be written.
+fn place(volume: &VolumeArguments) -> Result<Place, Failure> {
+    let use_ = Use::MendHeader;
+    Ok(match volume.family() {
+        Some(family) => {
+            volume.refuse_foreign_options(family.format())?;
+            volume.devices(use_)?
         }
-        return Ok((!losses.is_empty()).then(|| losses.join("; ")));
+        None => volume.devices_for_header(use_)?,
     }
-    let found = signature::names(device).map_err(VolumeError::Block)?;
-    Ok(Some(match found.first() {
-        Some(found) => format!("{found}, which it holds in place of that header"),
-        None => "what it holds: no header that can be read and compared with the backup".to_owned(),
-    }))
+    .into_place())
+}
+
+/// What is said if a header cannot be mended: where there may be another one.
+fn refused(volume: &VolumeArguments, is_luks1: bool, error: VolumeError) -> Failure {
+    const BACKUPS: &str = "see `cryptmark volume header backups`, and put a backup back with \
+                           `header restore`.";
+    let remedy = match &error {
+        VolumeError::Judged(finding) if finding.state == State::Unproved => {
+            "Prove it with --passphrase-file or --key-file, which must open it, or give --yes."
+                .to_owned()
+        }
+        VolumeError::Header { .. } | VolumeError::Cut { .. } | VolumeError::Unsupported { .. }
+            if is_luks1 =>
+        {
+            format!("LUKS1 has one header and no copy of it: {BACKUPS}")
+        }
+        VolumeError::NotThis { .. } | VolumeError::Header { .. } if volume.family().is_none() => {
+            format!("Nothing is left that a header could be made of: {BACKUPS}")
+        }
+        error => error.cli_remedy(),
+    };
+    volume.at(error).with_remedy(remedy)
+}
+
+/// Says what was done, and where the header of before is if it was replaced.
+fn say(mended: &Mended, replaced: bool) -> Result<(), Failure> {
+    let mut text = mended.said.clone();
+    if let (true, Some(path)) = (replaced, backups::kept()) {
+        text += &format!("the previous contents are kept in {}\n", path.display());
+    }
+    match mended.is_changed {
+        true => print_done(&text),
+        false => crate::cli::print(&text)?,
+    }
+    Ok(())
 }

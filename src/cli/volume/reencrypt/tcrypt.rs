@@ -7,7 +7,6 @@ use crate::cli::Failure;
 use crate::cli::volume::arguments::{VolumeArguments, side_header};
 use crate::cli::volume::create::HEADER_FILE;
 use crate::cli::volume::disk::Disk;
-use crate::cli::volume::header;
 use crate::cli::volume::losses::{accepted, at};
 use crate::cli::volume::open::Search;
 use block::BlockDevice;
@@ -17,8 +16,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use volume::judge::{self, State, Use};
 use volume::luks2::{Header, Keys};
-use volume::tcrypt::{Family, Place, Sealing};
-use volume::{Format, Limits, Secret};
+use volume::tcrypt::{Family, Place, Progress, Sealing};
+use volume::{Format, Limits, Secret, operate};
 
 /// Begins, and goes on to the end if nothing stops it.
 pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> {
@@ -57,7 +56,15 @@ pub fn begin(options: &ReencryptOptions, family: Family) -> Result<(), Failure> 
     let unlocked = opening.unlock(&data, &secret, &limits, &watch)?;
     drop(search);
     unlocked.check_original(&opening)?;
-    header::check_behind(image, &opening, &unlocked, &data, &secret)?;
+    let search = Search::start()?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let how = (
+        &options.volume.options(false)?,
+        &watch as operate::Report<'_>,
+    );
+    operate::check_behind(&opening, &unlocked, &data, &secret, how)
+        .map_err(|error| at(image, error))?;
+    drop(search);
     let sealing = Sealing {
         prf: prf.unwrap_or(unlocked.prf),
         ..unlocked.sealing(&opening)
