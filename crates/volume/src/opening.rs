@@ -8,7 +8,7 @@ use crate::{
     Warning, bestcrypt, bitlk, cryptoloop, fvault2, loopaes, luks1, luks2, plain, tcrypt,
 };
 use block::BlockDevice;
-use block::layer::Concat;
+use block::layer::{Concat, Guarded};
 
 /// How to open a volume.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ impl Opened {
     ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
         if let Some(said) = self.said.take() {
             let volume = self.device(header.clone(), data)?;
-            return Ok(Box::new(Steady::new(volume, header, said)));
+            return Ok(Box::new(Guarded::by(volume, Steady::new(header, said))));
         }
         if let Some(sealed) = self.sealed {
             return Ok(Box::new(SealedDevice::open(data, &sealed)?));

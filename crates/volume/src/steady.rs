@@ -6,11 +6,8 @@
 //! be noise.
 
 use crate::{LuksHeader, unaligned};
-use block::{
-    BlockDevice, BlockError, ByteRange, Completion, Geometry, OperationKind, Queue, QueueOptions,
-    Request, Wait,
-};
-use std::collections::VecDeque;
+use block::layer::Guard;
+use block::{BlockDevice, BlockError, ByteRange, OperationKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a header says of the data: keys, places and ciphers.
@@ -41,12 +38,11 @@ impl Said {
     }
 }
 
-/// A volume, and the device of its header.
+/// The guard of a volume, which has the device of its header.
 ///
 /// The header is read at every flush, and before the first write after one. From the first change
 /// on, writes, discards and flushes are refused, and reads pass.
-pub(crate) struct Steady<V, H> {
-    volume: V,
+pub(crate) struct Steady<H> {
     header: H,
     said: Said,
     /// Something was written since the last look.
@@ -54,19 +50,20 @@ pub(crate) struct Steady<V, H> {
     changed: AtomicBool,
 }
 
-impl<V: BlockDevice, H: BlockDevice> Steady<V, H> {
-    /// `volume` as long as `header` says what it `said`.
-    pub(crate) fn new(volume: V, header: H, said: Said) -> Self {
+impl<H: BlockDevice> Steady<H> {
+    /// As long as `header` says what it `said`.
+    pub(crate) fn new(header: H, said: Said) -> Self {
         Self {
-            volume,
             header,
             said,
             written: AtomicBool::new(false),
             changed: AtomicBool::new(false),
         }
     }
+}
 
-    fn check(&self, operation: OperationKind) -> Result<(), BlockError> {
+impl<H: BlockDevice> Guard for Steady<H> {
+    fn check(&self, operation: OperationKind, _: ByteRange) -> Result<(), BlockError> {
         let look = match operation {
             OperationKind::Read => return Ok(()),
             OperationKind::Flush => {
@@ -84,70 +81,5 @@ impl<V: BlockDevice, H: BlockDevice> Steady<V, H> {
             true => Err(BlockError::Changed { operation }),
             false => Ok(()),
         }
-    }
-}
-
-impl<V: BlockDevice, H: BlockDevice> BlockDevice for Steady<V, H> {
-    fn geometry(&self) -> Geometry {
-        self.volume.geometry()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.volume.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        self.check(OperationKind::Write)?;
-        self.volume.write_at(offset, data)
-    }
-
-    fn flush(&self) -> Result<(), BlockError> {
-        self.check(OperationKind::Flush)?;
-        self.volume.flush()
-    }
-
-    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
-        self.check(OperationKind::Discard)?;
-        self.volume.discard(range)
-    }
-
-    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        Ok(Box::new(SteadyQueue {
-            depth: options.checked_depth()?,
-            below: self.volume.queue(options)?,
-            device: self,
-            refused: VecDeque::new(),
-        }))
-    }
-}
-
-struct SteadyQueue<'a, V, H> {
-    below: Box<dyn Queue + 'a>,
-    device: &'a Steady<V, H>,
-    depth: u32,
-    refused: VecDeque<Completion>,
-}
-
-impl<V: BlockDevice, H: BlockDevice> Queue for SteadyQueue<'_, V, H> {
-    fn submit(&mut self, request: Request) {
-        let checked = match self.in_flight() >= self.depth {
-            true => Err(BlockError::QueueFull { depth: self.depth }),
-            false => self.device.check(request.operation.kind()),
-        };
-        match checked {
-            Ok(()) => self.below.submit(request),
-            Err(error) => self.refused.push_back(Completion {
-                request,
-                result: Err(error),
-            }),
-        }
-    }
-
-    fn reap(&mut self, wait: Wait) -> Option<Completion> {
-        self.refused.pop_front().or_else(|| self.below.reap(wait))
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.below.in_flight() + self.refused.len() as u32
     }
 }

@@ -1,40 +1,38 @@
 //! [`Protected`]: a device with a write-protected range.
 
-use crate::{
-    BlockDevice, BlockError, ByteRange, Completion, Geometry, OperationKind, Queue, QueueOptions,
-    Request, Wait,
-};
-use std::collections::VecDeque;
+use super::guarded::{Guard, Guarded};
+use crate::{BlockDevice, BlockError, ByteRange, OperationKind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Refuses writes and discards that touch a range: VeraCrypt's protection of a
+/// A device that refuses writes and discards of a range: VeraCrypt's protection of a
 /// hidden volume while the outer one is written.
+pub type Protected<D> = Guarded<D, Protection>;
+
+/// The range of a [`Protected`] device.
 ///
 /// From the first refusal on, all writes and discards are refused, because who
 /// sent it lives in a state that the device does not have. Reads and flushes
 /// pass.
 #[derive(Debug)]
-pub struct Protected<D> {
-    device: D,
+pub struct Protection {
     range: ByteRange,
     refused: AtomicBool,
 }
 
-impl<D: BlockDevice> Protected<D> {
+impl<D: BlockDevice> Guarded<D, Protection> {
     /// Keeps `range` of `device` as it is.
     pub fn new(device: D, range: ByteRange) -> Self {
-        Self {
-            device,
-            range,
-            refused: AtomicBool::new(false),
-        }
+        let refused = AtomicBool::new(false);
+        Self::by(device, Protection { range, refused })
     }
 
     /// Whether something was refused, and the device is for reading only since.
     pub fn has_refused(&self) -> bool {
-        self.refused.load(Ordering::Relaxed)
+        self.guard().refused.load(Ordering::Relaxed)
     }
+}
 
+impl Guard for Protection {
     fn check(&self, operation: OperationKind, range: ByteRange) -> Result<(), BlockError> {
         let changes = matches!(operation, OperationKind::Write | OperationKind::Discard);
         if !changes || range.length == 0 {
@@ -43,7 +41,7 @@ impl<D: BlockDevice> Protected<D> {
         if range.overlaps(self.range) {
             self.refused.store(true, Ordering::Relaxed);
         }
-        match self.has_refused() {
+        match self.refused.load(Ordering::Relaxed) {
             true => Err(BlockError::Protected {
                 operation,
                 offset: range.offset,
@@ -54,82 +52,11 @@ impl<D: BlockDevice> Protected<D> {
     }
 }
 
-impl<D: BlockDevice> BlockDevice for Protected<D> {
-    fn geometry(&self) -> Geometry {
-        self.device.geometry()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.device.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        let range = self.geometry().check(offset, data.len() as u64)?;
-        self.check(OperationKind::Write, range)?;
-        self.device.write_at(offset, data)
-    }
-
-    fn flush(&self) -> Result<(), BlockError> {
-        self.device.flush()
-    }
-
-    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
-        let range = self.geometry().check(range.offset, range.length)?;
-        self.check(OperationKind::Discard, range)?;
-        self.device.discard(range)
-    }
-
-    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        Ok(Box::new(ProtectedQueue {
-            depth: options.checked_depth()?,
-            below: self.device.queue(options)?,
-            device: self,
-            geometry: self.geometry(),
-            refused: VecDeque::new(),
-        }))
-    }
-}
-
-struct ProtectedQueue<'a, D> {
-    below: Box<dyn Queue + 'a>,
-    device: &'a Protected<D>,
-    geometry: Geometry,
-    depth: u32,
-    refused: VecDeque<Completion>,
-}
-
-impl<D: BlockDevice> Queue for ProtectedQueue<'_, D> {
-    fn submit(&mut self, request: Request) {
-        let checked = if self.in_flight() >= self.depth {
-            Err(BlockError::QueueFull { depth: self.depth })
-        } else {
-            self.geometry
-                .check_request(&request)
-                .and_then(|range| self.device.check(request.operation.kind(), range))
-        };
-        match checked {
-            Ok(()) => self.below.submit(request),
-            Err(error) => self.refused.push_back(Completion {
-                request,
-                result: Err(error),
-            }),
-        }
-    }
-
-    fn reap(&mut self, wait: Wait) -> Option<Completion> {
-        self.refused.pop_front().or_else(|| self.below.reap(wait))
-    }
-
-    fn in_flight(&self) -> u32 {
-        self.below.in_flight() + self.refused.len() as u32
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{Discarded, Model};
-    use crate::{AlignedBuffer, Operation, RamDevice};
+    use crate::{AlignedBuffer, Operation, QueueOptions, RamDevice, Request, Wait};
 
     const RANGE: ByteRange = ByteRange::new(4096, 4096);
 
