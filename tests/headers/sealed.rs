@@ -35,7 +35,7 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
             "-c aes-gcm-random --type veracrypt --quick",
             "an integrity algorithm",
         ),
-        ("--integrity hmac-sha256 --type luks1", "LUKS1"),
+        ("--integrity hmac-sha256 --type luks1", "luks1"),
         ("--integrity crc32c", "hmac-sha256"),
         ("--integrity aead", "aes-gcm-random"),
         (
