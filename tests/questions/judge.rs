@@ -164,7 +164,7 @@ type Choice = (
 const MAKE: &str = "create d.img --size 24MiB --passphrase-file pass CHEAP";
 const VERA: &str = "create d.img --size 4MiB --type veracrypt --quick --passphrase-file pass";
 
-const CHOICES: [Choice; 15] = [
+const CHOICES: [Choice; 16] = [
     (
         State::Weak,
         Use::Overwrite,
@@ -281,6 +281,13 @@ const CHOICES: [Choice; 15] = [
         "header repair d.img",
         "nothing proves that it is right",
     ),
+    (
+        State::Replaced,
+        Use::MendHeader,
+        &[MAKE, "header backup d.img --output saved", "ROT"],
+        "header restore d.img --input saved",
+        "the key material of its key slots",
+    ),
 ];
 
 /// The states that stand at a place; the others follow from a choice.
@@ -327,6 +334,11 @@ fn every_choice_that_loses_something_is_asked_for() {
                     fix(&mut image, 8 * MIB);
                     sandbox.write("d.img", image);
                 }
+                "ROT" => {
+                    let mut saved = sandbox.read("saved");
+                    saved[40 << 10..44 << 10].fill(0x5a);
+                    sandbox.write("saved", saved);
+                }
                 "UNSURE" => {
                     let mut image = sandbox.read("d.img");
                     // The JSON areas stay.
@@ -368,6 +380,86 @@ fn every_choice_that_loses_something_is_asked_for() {
         let answer = run(&sandbox, &format!("{line} --yes"), b"");
         assert_eq!(answer.code, Some(0), "{case}: {answer:?}");
     }
+}
+
+/// What a tester lost after the table was there: one copy of a header that is newer than the good one,
+/// a header without its data, and what one question hid of another.
+#[test]
+fn no_key_is_lost_by_a_repair_a_size_or_another_question() {
+    let sandbox = sandbox();
+    let make = |name: &str| {
+        sandbox.volume(&format!(
+            "create {name} --size 24MiB --passphrase-file pass {CHEAP}"
+        ));
+    };
+    make("d.img");
+    let old = sandbox.read("d.img");
+    sandbox.volume(&format!(
+        "passwd d.img --passphrase-file pass --new-passphrase-file other {CHEAP}"
+    ));
+    let mut image = sandbox.read("d.img");
+    // The second copy is the older one, and the newer has lost its magic, or more.
+    image[16 << 10..32 << 10].copy_from_slice(&old[16 << 10..32 << 10]);
+    image[..6].fill(0);
+    sandbox.write("d.img", &image);
+    sandbox.volume("header repair d.img");
+    sandbox.volume("open d.img --passphrase-file other");
+    image[5000..5010].fill(b'!');
+    sandbox.write("d.img", &image);
+    let answer = run(&sandbox, "header repair d.img", b"");
+    assert_eq!(answer.code, Some(4), "{answer:?}");
+    assert!(answer.said.contains("which is newer"), "{answer:?}");
+    assert!(sandbox.read("d.img") == image);
+    // The second copy is another volume's.
+    make("foreign");
+    let mut mixed = old.clone();
+    mixed[16 << 10..32 << 10].copy_from_slice(&sandbox.read("foreign")[16 << 10..32 << 10]);
+    sandbox.write("d.img", &mixed);
+    let answer = run(&sandbox, "header repair d.img", b"");
+    assert_eq!(answer.code, Some(4), "{answer:?}");
+    assert!(sandbox.read("d.img") == mixed);
+
+    // A header without its data.
+    for kind in ["luks1", "luks2"] {
+        let create = format!("create data --header h --type {kind} --size 24MiB");
+        sandbox.volume(&format!("{create} --passphrase-file pass {CHEAP}"));
+        let header = sandbox.read("h");
+        let mut lines = vec!["resize h --to 64KiB --yes".to_owned()];
+        if kind == "luks2" {
+            for mode in ["", "--decrypt"] {
+                let reencrypt = "reencrypt h --passphrase-file pass --no-progress";
+                lines.push(format!("{reencrypt} {CHEAP} {mode}"));
+            }
+        }
+        for line in lines {
+            let answer = run(&sandbox, &line, b"");
+            assert!(matches!(answer.code, Some(2 | 4)), "{line}: {answer:?}");
+            assert!(sandbox.read("h") == header, "{line}: {answer:?}");
+        }
+        for name in ["data", "h"] {
+            fs::remove_file(sandbox.path(name)).unwrap();
+        }
+    }
+
+    // What --yes accepts is said at once.
+    sandbox.write("d.img", &old);
+    sandbox.volume(&format!(
+        "key add d.img --passphrase-file pass --new-passphrase-file other {CHEAP}"
+    ));
+    let line = format!("reencrypt d.img --cipher aes-ecb --passphrase-file pass {CHEAP}");
+    let answer = run(&sandbox, &line, b"");
+    assert!(answer.said.contains("does not protect"), "{answer:?}");
+    assert!(
+        answer.said.contains("1 more of its key slots"),
+        "{answer:?}"
+    );
+    file(&sandbox, "d.img", 30 * MIB, &[]);
+    let mut image = old;
+    fix(&mut image, 6 * MIB);
+    image.resize(30 << 20, 7);
+    sandbox.write("d.img", image);
+    let answer = run(&sandbox, "resize d.img --to 20MiB", b"");
+    assert!(answer.said.contains("behind the volume"), "{answer:?}");
 }
 
 #[test]

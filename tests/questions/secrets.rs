@@ -114,7 +114,7 @@ impl Place {
     }
 
     fn line(&self, more: &str) -> String {
-        let takes_kdf = !self.command.contains("crypt --quick") && !self.command.contains("hidden");
+        let takes_kdf = !self.command.contains("veracrypt") && !self.command.contains("tcrypt");
         let fast = if takes_kdf { CHEAP } else { "" };
         let fast = match self.command.contains("luks1") {
             true => "--pbkdf-force-iterations 1000",

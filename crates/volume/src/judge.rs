@@ -7,7 +7,7 @@
 //! member            –      no            no             no            no          no        no         ask
 //! unfinished        –      no            no             no            no          no        no         ask
 //! other header      –      no             –             no             –          no         –         ask
-//! unencrypted       –      ask            –              –             –          ask        –         ask
+//! unencrypted       –      ask            –             ask            –          ask        –         ask
 //! unknown           –      ask            –              –             –          ask        –         ask
 //! exposed           –      ask            –              –             –           –         –         ask
 //! weak              –       –             –              –             –          ask       ask        ask
@@ -128,6 +128,7 @@ impl Use {
             (State::OtherHeader, WriteData | ChangeLayout | Reencrypt) => Refused,
             (State::OtherHeader, _) => Allowed,
             (State::Unencrypted | State::Unknown, WriteData | Reencrypt) => Ask,
+            (State::Unencrypted, ChangeLayout) => Ask,
             (State::Unencrypted | State::Unknown, _) => Allowed,
             (State::Exposed, WriteData) => Ask,
             (State::Weak, Encrypt | Reencrypt) => Ask,

@@ -371,6 +371,17 @@ impl VolumeArguments {
         }
     }
 
+    /// Refuses another type than the header's, and options that a header of LUKS has no use for.
+    /// Without a header, the command says so itself.
+    pub fn check_luks(&self, header: &dyn BlockDevice) -> Result<(), Failure> {
+        let found = Format::detect(header)?;
+        let found = found.or(self.named_format()).unwrap_or(Format::Luks2);
+        match self.named_format() {
+            Some(named) if named != found => Err(VolumeError::NotThis { format: named }.into()),
+            _ => self.refuse_foreign_options(found),
+        }
+    }
+
     /// Format and options as the engine wants them.
     pub fn opening(&self, format: Format) -> Result<Opening, Failure> {
         self.refuse_foreign_options(format)?;

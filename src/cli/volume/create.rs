@@ -214,8 +214,17 @@ fn ground(
     path: &Path,
     bytes: Option<u64>,
     yes: bool,
+    is_header: bool,
 ) -> Result<(Arc<Disk>, Option<NewFile>), Failure> {
     if disk::is_remote(path) || path.exists() {
+        if bytes.is_some_and(|bytes| path.metadata().is_ok_and(|it| it.len() != bytes))
+            && !is_header
+        {
+            eprintln!(
+                "warning: --size is for a new file: {} is there, and keeps its size",
+                path.display()
+            );
+        }
         return Ok((Arc::new(disk::take_over(path, yes)?), None));
     }
     let made = Place::new_file(path, bytes)?;
@@ -229,11 +238,11 @@ impl CreateOptions {
             disk::check_distinct("--header", header, &self.image)?;
         }
         let bytes = self.size.map(|size| size.bytes);
-        let (data, made) = ground(&self.image, bytes, self.yes)?;
+        let (data, made) = ground(&self.image, bytes, self.yes, false)?;
         let Some(path) = &self.header else {
             return Ok(Place::of(data, None).made(None, made));
         };
-        let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes)?;
+        let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes, true)?;
         volatile::warn(path, &self.image);
         Ok(Place::of(data, Some(header)).made(made_header, made))
     }
@@ -299,9 +308,13 @@ impl CreateOptions {
             Some(path) => format!(" The header that was there is kept in {}.", path.display()),
             None => String::new(),
         };
+        let header = match &self.header {
+            Some(header) => format!(" or its header {}", header.display()),
+            None => String::new(),
+        };
         Failure::from(*error).after(
             format!(
-                "{} is overwritten in part, and holds no finished volume",
+                "{}{header} is overwritten in part, and holds no finished volume",
                 self.image.display()
             ),
             format!("Run the command again with --yes to make the volume.{kept}"),

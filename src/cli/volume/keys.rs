@@ -137,6 +137,14 @@ fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), F
 fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
     let volume = &options.volume;
     volume.refuse_foreign_options(family.format())?;
+    if let Some(option) = options.kdf.given() {
+        let title = family.format().title();
+        return Err(Failure::new(
+            2,
+            format!("{option} has no meaning for a {title} volume"),
+            "Omit it: the volume keeps its key derivation.",
+        ));
+    }
     let place = volume.devices(Use::ChangeHeader)?.into_place();
     let secret = options.secret.secret(family.format(), volume.image())?;
     let wanted = volume.options(false)?;
@@ -194,7 +202,7 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
 fn kill(options: &KillOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
-        (Some(slot), true) => {
+        (Some(slot), true) if !options.secret.is_given() => {
             let (devices, _, header) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
             (devices, header, Some(slot))
         }
@@ -230,7 +238,7 @@ fn open(
     devices: Devices,
 ) -> Result<(Devices, Format, LuksHeader), Failure> {
     let format = volume.format(devices.header())?;
-    volume.refuse_foreign_options(format)?;
+    volume.check_luks(devices.header())?;
     let header = header(format, devices.header())?;
     Ok((devices, format, header))
 }

@@ -242,6 +242,11 @@ pub struct KeptArguments {
 }
 
 impl KeptArguments {
+    /// How many secrets options name.
+    pub fn count(&self) -> usize {
+        self.passphrase_files.len() + self.key_files.len()
+    }
+
     /// The key slots of the data that stay, each with the secret that opens it. They are `first`,
     /// those that the options open, and, if `ask` and at a terminal, those that the user opens.
     pub fn keyslots(

@@ -317,7 +317,22 @@ fn change(options: &ReencryptOptions, header: &mut Header, place: &Place) -> Res
         ..Reencryption::default()
     };
     let said = |error| at(image, error);
-    let chosen = Chosen::of(header, place.data(), &wanted).map_err(said)?;
+    let chosen = Chosen::of(header, place.data(), &wanted).map_err(|error| {
+        let others = header.keyslots_of_data().map_or(0, <[u32]>::len);
+        let lost = others.saturating_sub(1 + options.kept.count());
+        match (&error, lost) {
+            // All that --yes would accept is said at once.
+            (VolumeError::Judged(_), 1..) => {
+                let failure = said(error);
+                let all = format!(
+                    "{}; and {lost} more of its key slots would be lost, whose secrets were not given",
+                    failure.what()
+                );
+                failure.with_what(all)
+            }
+            _ => said(error),
+        }
+    })?;
     for warning in &chosen.warnings {
         eprintln!("warning: {warning}");
     }

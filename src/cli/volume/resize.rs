@@ -39,6 +39,16 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     };
     if format.is_none() {
         volume.format(place.header())?;
+        volume.check_luks(place.header())?;
+        if let Some(option) = options.secret.given() {
+            return Err(Failure::new(
+                2,
+                format!(
+                    "{option} has no meaning here: a LUKS volume changes its size without a secret"
+                ),
+                "Omit it.",
+            ));
+        }
     }
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });

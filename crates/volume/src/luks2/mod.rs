@@ -86,7 +86,7 @@ pub use metadata::{
 #[doc(hidden)]
 pub use read::Recovered;
 #[doc(hidden)]
-pub use recover::{Certainty, Rebuilt};
+pub use recover::{Certainty, OtherCopy, Rebuilt};
 #[doc(hidden)]
 pub use reencrypt::Room;
 #[doc(hidden)]

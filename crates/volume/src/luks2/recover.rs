@@ -41,6 +41,15 @@ pub struct Rebuilt {
     pub is_renamed: bool,
 }
 
+/// A copy of a header that is not one of the other copy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OtherCopy {
+    /// Its first byte.
+    pub offset: u64,
+    /// What it says, if it is newer, and its checksum vouches for all but the magic.
+    pub newer: Option<Rebuilt>,
+}
+
 #[doc(hidden)]
 impl Header {
     /// The name of foreign data in the place of the unusable copy, if there are any that have a
@@ -83,6 +92,33 @@ impl Header {
         hidden.extend(HEADER_SIZES.map(|offset| ByteRange::new(offset, MAGIC_BYTES)));
         let space = ByteRange::new(0, self.bytes_with_keyslots());
         rest::stranger(device, space, hidden)
+    }
+
+    /// The copy that is not one of this header: newer than it, or of another volume. Its remains
+    /// count, if only its magic, its checksum or its metadata are damaged.
+    ///
+    /// # Errors
+    /// Those of reading that concern the whole device.
+    pub fn other_copy(&self, device: &dyn BlockDevice) -> Result<Option<OtherCopy>, VolumeError> {
+        let (place, offset) = match self.recovered {
+            Recovered::Only(Place::Secondary) => (Place::Primary, 0),
+            _ => (Place::Secondary, self.binary.header_size),
+        };
+        let remains = Remains::read(device, place, offset)?;
+        let Some(binary) = &remains.binary else {
+            return Ok(None);
+        };
+        let is_same = binary.uuid == self.binary.uuid;
+        let is_newer = binary.seqid > self.binary.seqid;
+        if is_same && !is_newer {
+            return Ok(None);
+        }
+        let is_sealed = remains.certainty == Certainty::Sealed;
+        let newer = match is_same && is_sealed {
+            true => remains.rebuild(None, None)?,
+            false => None,
+        };
+        Ok(Some(OtherCopy { offset, newer }))
     }
 
     /// The headers that can be put together from the remains on `device`, the likeliest first. The

@@ -61,7 +61,7 @@ pub fn restore_header(
     }
     let device = place.header();
     judge::check_device(Use::MendHeader, device, &options.accepted)?;
-    let lost = lost(device, &from)?;
+    let lost = lost(device, &from, &bytes)?;
     let has_lost = lost.is_some();
     check_replaced(lost, options)?;
     if device.geometry().size < length {
@@ -100,8 +100,12 @@ fn check_replaced(lost: Option<String>, options: &Options) -> Result<(), VolumeE
 }
 
 /// The losses, in words, if `from` takes the place of the header or the data on `device`; `None` if
-/// there are none.
-fn lost(device: &dyn BlockDevice, from: &LuksHeader) -> Result<Option<String>, VolumeError> {
+/// there are none. `bytes` are those of the backup.
+fn lost(
+    device: &dyn BlockDevice,
+    from: &LuksHeader,
+    bytes: &[u8],
+) -> Result<Option<String>, VolumeError> {
     if let Ok(there) = LuksHeader::read(device) {
         let losses = there.losses(from);
         let mut losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
@@ -110,6 +114,10 @@ fn lost(device: &dyn BlockDevice, from: &LuksHeader) -> Result<Option<String>, V
         {
             losses.push(format!("{name}, which is in the place of the header"));
         }
+        if losses.is_empty() && has_other_material(device, from, bytes)? {
+            let lost = "the key material of its key slots, which is not that of the backup";
+            losses.push(lost.to_owned());
+        }
         return Ok((!losses.is_empty()).then(|| losses.join("; ")));
     }
     let found = signature::names(device)?;
@@ -117,6 +125,25 @@ fn lost(device: &dyn BlockDevice, from: &LuksHeader) -> Result<Option<String>, V
         Some(found) => format!("{found}, which it holds in place of that header"),
         None => "what it holds: no header that can be read and compared with the backup".to_owned(),
     }))
+}
+
+/// Whether the key slots on `device` have other key material than those in the backup, of which the
+/// header says the same. One of the two is damaged; what is wiped is not lost.
+fn has_other_material(
+    device: &dyn BlockDevice,
+    from: &LuksHeader,
+    bytes: &[u8],
+) -> Result<bool, VolumeError> {
+    for area in from.areas_in_use().into_iter().skip(1) {
+        let mut there = Vec::new();
+        read(device, area, &mut there)?;
+        let at = area.offset as usize;
+        let is_wiped = there.iter().all(|byte| *byte == 0) || there.iter().all(|byte| *byte == 255);
+        if !is_wiped && bytes.get(at..at + there.len()) != Some(&there[..]) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Writes headers anew from the one in a backup, which the secret of then opens.

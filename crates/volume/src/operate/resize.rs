@@ -48,6 +48,13 @@ fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeErro
         }
         (header, _) => header?,
     };
+    match &header {
+        LuksHeader::Luks1(header) => header.check_beside(place.header(), place.data())?,
+        LuksHeader::Luks2(header) => header.check_beside(place.header(), place.data())?,
+    }
+    if place.is_apart() {
+        check_encrypted(place.data(), header.data_offset(), &options.accepted)?;
+    }
     let (offset, unit, fixed) = match &header {
         LuksHeader::Luks1(header) => (header.payload_offset, 512, None),
         LuksHeader::Luks2(header) => {
@@ -74,12 +81,16 @@ fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeErro
         ));
     }
     let end = fixed.map_or(size, |bytes| offset.saturating_add(bytes));
-    if to < end {
-        let found = format!("the last {} bytes, from byte {to} on", end - to);
-        judge::check(Use::ChangeLayout, State::CutOff, found, &options.accepted)?;
-    }
     // A file is cut, also of what is behind the volume.
     let taken = if is_file { size } else { to };
+    if to < end {
+        let behind = match end < taken && !is_blank(place.data(), end, taken)? {
+            true => format!(", and the {} bytes behind the volume", taken - end),
+            false => String::new(),
+        };
+        let found = format!("the last {} bytes, from byte {to} on{behind}", end - to);
+        judge::check(Use::ChangeLayout, State::CutOff, found, &options.accepted)?;
+    }
     check_behind(place.data(), end, taken, &options.accepted)?;
     // The area that the header describes is there at any time.
     if to > size {
@@ -142,6 +153,29 @@ fn grow(
     }
     grown?;
     Ok(unlocked.header.volume_size)
+}
+
+/// Refuses to cut or take data in which there is a name, where all should be encrypted by a header
+/// that is apart.
+fn check_encrypted(
+    data: &dyn BlockDevice,
+    offset: u64,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    let size = data.geometry().size;
+    let Some(length) = size.checked_sub(offset).filter(|length| *length > 0) else {
+        return Ok(());
+    };
+    let names = judge::names(&Slice::new(data, ByteRange::new(offset, length))?)?;
+    match names.first() {
+        Some(name) => judge::check(
+            Use::ChangeLayout,
+            State::Unencrypted,
+            name.to_string(),
+            accepted,
+        ),
+        None => Ok(()),
+    }
 }
 
 /// Refuses to take what is stored from `start` to `end`, which lies behind the volume.

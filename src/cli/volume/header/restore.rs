@@ -69,7 +69,11 @@ fn place(volume: &VolumeArguments) -> Result<Place, Failure> {
             volume.refuse_foreign_options(family.format())?;
             volume.devices(use_)?
         }
-        None => volume.devices_for_header(use_)?,
+        None => {
+            let devices = volume.devices_for_header(use_)?;
+            volume.check_luks(devices.header())?;
+            devices
+        }
     }
     .into_place())
 }

@@ -10,6 +10,9 @@ use volume::{VolumeError, operate};
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions) -> Result<(), Failure> {
     let place = options.volume.devices(Use::Read)?.into_place();
+    if options.volume.family().is_none() {
+        options.volume.check_luks(place.header())?;
+    }
     let backup =
         operate::backup_header(&place, &options.volume.options(false)?).map_err(no_luks)?;
     if backup.is_passing {

@@ -101,6 +101,7 @@ impl Header {
         kept: &[(u32, &Key)],
         accepted: &[State],
     ) -> Result<(), VolumeError> {
+        self.check_beside(device, data)?;
         let data_now = self.data_now(data)?;
         self.check_volume_key(&keys.old)?;
         self.check_together((device, data), keys, accepted)?;
@@ -207,6 +208,7 @@ impl Header {
         to_start: bool,
         accepted: &[State],
     ) -> Result<(), VolumeError> {
+        self.check_beside(device, data)?;
         let data_now = self.data_now(data)?;
         self.check_volume_key(&keys.old)?;
         self.check_together((device, data), keys, accepted)?;

@@ -68,6 +68,19 @@ impl Repair<'_> {
     /// One copy is good.
     fn mend(&self, mut header: Header) -> Result<Mended, VolumeError> {
         self.check_stranger(header.stranger(self.device)?)?;
+        if let Some(other) = header.other_copy(self.device)? {
+            match other.newer {
+                Some(newer) => return self.take(newer),
+                None => {
+                    let lost = format!(
+                        "the copy of the header at byte {}, which is newer than the good one or of \
+                         another volume",
+                        other.offset
+                    );
+                    check_replaced(Some(lost), self.options)?;
+                }
+            }
+        }
         let opened = self.opened(|secret| self.slot_of(&header, secret))?;
         let may_replace = self.options.accepted.contains(&State::StaleHeader);
         let is_mended = header.repair(self.device, may_replace)?;
@@ -79,6 +92,21 @@ impl Repair<'_> {
         text += &opened.unwrap_or_default();
         text += &told(&header.lost_keyslots(self.device)?);
         Ok(mended(text, is_mended))
+    }
+
+    /// The newer copy has lost its magic number alone, and the good one is what was before.
+    fn take(&self, newer: Rebuilt) -> Result<Mended, VolumeError> {
+        let opened = self.opened(|secret| self.slot_of(&newer.header, secret))?;
+        self.check_stranger(newer.stranger(self.device)?)?;
+        let mut text = format!(
+            "the header is rebuilt from the newer copy at byte {}, which had lost only its magic \
+             number; its checksum is right\n",
+            newer.offset
+        );
+        let header = newer.write(self.device)?;
+        text += &opened.unwrap_or_default();
+        text += &told(&header.lost_keyslots(self.device)?);
+        Ok(mended(text, true))
     }
 
     /// No copy is good.
