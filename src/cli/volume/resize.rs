@@ -41,13 +41,9 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
         volume.format(place.header())?;
         volume.check_luks(place.header())?;
         if let Some(option) = options.secret.given() {
-            return Err(Failure::new(
-                2,
-                format!(
-                    "{option} has no meaning here: a LUKS volume changes its size without a secret"
-                ),
-                "Omit it.",
-            ));
+            eprintln!(
+                "warning: {option} is not used: a LUKS volume changes its size without a secret"
+            );
         }
     }
     let search = Search::start()?;
