@@ -40,11 +40,6 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     if format.is_none() {
         volume.format(place.header())?;
         volume.check_luks(place.header())?;
-        if let Some(option) = options.secret.given() {
-            eprintln!(
-                "warning: {option} is not used: a LUKS volume changes its size without a secret"
-            );
-        }
     }
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });
@@ -58,6 +53,9 @@ pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     );
     drop(search);
     let bytes = resized.map_err(|error| volume.at(error))?;
+    if let (None, Some(option)) = (format, options.secret.given()) {
+        eprintln!("note: {option} was not needed: a LUKS volume changes its size without a secret");
+    }
     print_done(&format!("{bytes} bytes of data\n"));
     Ok(())
 }

@@ -110,10 +110,12 @@ impl Header {
         };
         let is_same = binary.uuid == self.binary.uuid;
         let is_newer = binary.seqid > self.binary.seqid;
-        if is_same && !is_newer {
+        let is_sealed = remains.certainty == Certainty::Sealed;
+        // A reencryption writes its header all the time, and its key slots stay: what a cut has left
+        // half written was not yet needed.
+        if is_same && (!is_newer || (self.is_reencrypting() && !is_sealed)) {
             return Ok(None);
         }
-        let is_sealed = remains.certainty == Certainty::Sealed;
         let newer = match is_same && is_sealed {
             true => remains.rebuild(None, None)?,
             false => None,

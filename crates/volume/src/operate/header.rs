@@ -14,7 +14,7 @@ use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::place::Place;
 use crate::tcrypt::{Family, Opening, Place as At, Unlocked, stranger_at_start};
-use crate::{Loss, LuksHeader, Secret, VolumeError};
+use crate::{Loss, LuksHeader, Secret, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange, signature};
 
 /// What was done to a header.
@@ -114,7 +114,7 @@ fn lost(
         {
             losses.push(format!("{name}, which is in the place of the header"));
         }
-        if losses.is_empty() && has_other_material(device, from, bytes)? {
+        if losses.is_empty() && has_other_material(device, &there, (from, bytes))? {
             let lost = "the key material of its key slots, which is not that of the backup";
             losses.push(lost.to_owned());
         }
@@ -127,19 +127,25 @@ fn lost(
     }))
 }
 
-/// Whether the key slots on `device` have other key material than those in the backup, of which the
-/// header says the same. One of the two is damaged; what is wiped is not lost.
+/// Whether key slots that `there`, the header on `device`, and the backup have in common hold other
+/// key material in the backup. One of the two is damaged. Material that is no noise is lost already.
 fn has_other_material(
     device: &dyn BlockDevice,
-    from: &LuksHeader,
-    bytes: &[u8],
+    there: &LuksHeader,
+    (from, bytes): (&LuksHeader, &[u8]),
 ) -> Result<bool, VolumeError> {
-    for area in from.areas_in_use().into_iter().skip(1) {
-        let mut there = Vec::new();
-        read(device, area, &mut there)?;
+    if there.format() != from.format() {
+        return Ok(false);
+    }
+    let own = there.areas_in_use();
+    let common = from.areas_in_use().into_iter().skip(1);
+    for area in common.filter(|area| own.contains(area)) {
+        let mut material = Vec::new();
+        read(device, area, &mut material)?;
         let at = area.offset as usize;
-        let is_wiped = there.iter().all(|byte| *byte == 0) || there.iter().all(|byte| *byte == 255);
-        if !is_wiped && bytes.get(at..at + there.len()) != Some(&there[..]) {
+        if bytes.get(at..at + material.len()) != Some(&material[..])
+            && unaligned::is_noise(device, area)?
+        {
             return Ok(true);
         }
     }
