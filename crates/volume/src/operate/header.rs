@@ -14,7 +14,7 @@ use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::place::Place;
 use crate::tcrypt::{Family, Opening, Place as At, Unlocked, stranger_at_start};
-use crate::{Loss, LuksHeader, Secret, VolumeError, unaligned};
+use crate::{Loss, LuksHeader, Secret, VolumeError};
 use block::{BlockDevice, ByteRange, signature};
 
 /// What was done to a header.
@@ -128,13 +128,18 @@ fn lost(
 }
 
 /// Whether key slots that `there`, the header on `device`, and the backup have in common hold other
-/// key material in the backup. One of the two is damaged. Material that is no noise is lost already.
+/// key material in the backup. One of the two is damaged. If some material is no
+/// noise, it is lost already, and the backup is what may have it.
 fn has_other_material(
     device: &dyn BlockDevice,
     there: &LuksHeader,
     (from, bytes): (&LuksHeader, &[u8]),
 ) -> Result<bool, VolumeError> {
-    if there.format() != from.format() {
+    let lost = match there {
+        LuksHeader::Luks1(header) => header.lost_keyslots(device)?,
+        LuksHeader::Luks2(header) => header.lost_keyslots(device)?,
+    };
+    if there.format() != from.format() || !lost.is_empty() {
         return Ok(false);
     }
     let own = there.areas_in_use();
@@ -143,9 +148,7 @@ fn has_other_material(
         let mut material = Vec::new();
         read(device, area, &mut material)?;
         let at = area.offset as usize;
-        if bytes.get(at..at + material.len()) != Some(&material[..])
-            && unaligned::is_noise(device, area)?
-        {
+        if bytes.get(at..at + material.len()) != Some(&material[..]) {
             return Ok(true);
         }
     }
