@@ -25,7 +25,7 @@ pub use tcrypt::PasswordChange;
 #[doc(hidden)]
 pub use create::{check_pim, natural_sector_size, usual_key_bytes};
 #[doc(hidden)]
-pub use header::{MOST_HEADER, TCRYPT_HEADERS, bounded, read};
+pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]
 pub use reencrypt::{Chosen, check_apart, first_kept, no_journal, opened, run, several_segments};
 #[doc(hidden)]
@@ -33,7 +33,7 @@ pub use resize::is_blank;
 #[doc(hidden)]
 pub use tcrypt::{check_behind, hides, strange_at};
 #[doc(hidden)]
-pub use wipe::{check_blank, check_cipher, check_content, fill, reserve};
+pub use wipe::{check_blank, check_cipher, check_content, reserve};
 
 use crate::judge::State;
 use crate::tcrypt::{Family, Opening};

@@ -6,7 +6,7 @@ pub use new_file::NewFile;
 
 use crate::VolumeError;
 use crate::beside::{check_beside, side_header};
-use crate::judge::{self, Use};
+use crate::judge::{self, Finding, State, Use};
 use block::hold;
 #[cfg(target_os = "linux")]
 use block::hold::MetadataLock;
@@ -37,14 +37,14 @@ const HEADER_FILE: u64 = 16 << 20;
 
 impl Place {
     /// Opens the file or block device at `path`, and that of the header: `header`, or the file in
-    /// which an interrupted reencryption keeps it beside the volume. [`Use::ChangeHeader`] and
-    /// [`Use::ChangeLayout`] take seconds, and wait for others that change the header; the first
-    /// writes to no data.
+    /// which an interrupted reencryption keeps it beside the volume. [`Use::ChangeHeader`],
+    /// [`Use::ChangeLayout`] and [`Use::MendHeader`] take seconds, and wait for others that change the
+    /// header. Only the second writes to data.
     ///
     /// # Errors
     /// [`VolumeError::Block`] with what is wrong there, [`VolumeError::Beside`], and for all uses
     /// but [`Use::Read`] [`VolumeError::RecoveryNeeded`] while the volume is encrypted or decrypted
-    /// in place, and those of [`judge::check_device`] for the device with the header.
+    /// in place. For all uses but that and [`Use::WriteData`], those of [`judge::check_device`].
     pub fn open(path: &Path, header: Option<&Path>, use_: Use) -> Result<Self, VolumeError> {
         let side = side_header(path, None);
         let is_beside = header.is_none() && side.exists();
@@ -52,9 +52,12 @@ impl Place {
             return Err(VolumeError::RecoveryNeeded);
         }
         let header = header.or(is_beside.then_some(&*side));
-        let is_change = matches!(use_, Use::ChangeHeader | Use::ChangeLayout);
+        let is_change = matches!(
+            use_,
+            Use::ChangeHeader | Use::ChangeLayout | Use::MendHeader
+        );
         let of_data = match (use_, header) {
-            (Use::ChangeHeader, Some(_)) => Use::Read,
+            (Use::ChangeHeader | Use::MendHeader, Some(_)) => Use::Read,
             _ => use_,
         };
         let open = |path: &Path, use_: Use| {
@@ -63,7 +66,7 @@ impl Place {
                 direct: false,
                 engine: None,
                 hold: match use_ {
-                    Use::ChangeHeader | Use::ChangeLayout => Hold::Brief,
+                    Use::ChangeHeader | Use::ChangeLayout | Use::MendHeader => Hold::Brief,
                     _ => Hold::Usual,
                 },
             };
@@ -86,9 +89,18 @@ impl Place {
             true => locked(changed)?,
             false => None,
         };
-        if is_change || use_ == Use::Reencrypt || use_ == Use::Overwrite {
+        // A volume that is opened to be written is judged when its secret is known.
+        if !matches!(use_, Use::Read | Use::WriteData) {
             check_settled(changed.0)?;
-            judge::check_device(use_, changed.0, &[])?;
+            // Losses that can be accepted are asked for when all is known.
+            let judged = judge::check_device(use_, changed.0, &State::ALL);
+            judged.map_err(|error| match &apart {
+                Some(_) => Finding::of_header(error),
+                None => error,
+            })?;
+            if apart.is_some() {
+                judge::check_device(of_data, &data, &State::ALL)?;
+            }
         }
         Ok(Self {
             data: Arc::new(data),

@@ -286,6 +286,40 @@ fn a_place_without_a_header_is_noise_and_can_be_stopped() {
     }
 }
 
+/// What the program refuses when it opens the devices, a place refuses as well: on each of them, for
+/// every use that writes.
+#[test]
+fn each_device_of_a_place_is_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, header] = ["v", "h"].map(|name| folder.path().join(name));
+    made(&path, Some(&header), &Creation::new(Format::Luks2)).unwrap();
+    for name in [&path, &header] {
+        let before = fs::read(name).unwrap();
+        // The superblock of an array, near the end.
+        let mut member = before.clone();
+        let at = (member.len() - 8192) & !4095;
+        member[at..at + 4].copy_from_slice(&0xa92b_4efc_u32.to_le_bytes());
+        fs::write(name, member).unwrap();
+        for use_ in Use::ALL {
+            let opened = Place::open(&path, Some(&header), use_);
+            // A header is changed without a write to the data, and `Volume::open` judges by itself.
+            let writes = match use_ {
+                Use::Read | Use::WriteData | Use::Overwrite => false,
+                Use::ChangeHeader | Use::MendHeader => name == &header,
+                _ => true,
+            };
+            match opened {
+                Err(VolumeError::Judged(it)) => {
+                    assert!(writes && it.state == State::Member, "{use_:?}: {it}");
+                    assert_eq!(it.in_header, name == &header, "{use_:?}");
+                }
+                opened => assert!(opened.is_ok() && !writes, "{use_:?} {name:?}: {opened:?}"),
+            }
+        }
+        fs::write(name, before).unwrap();
+    }
+}
+
 #[test]
 fn a_question_is_asked_once_and_its_answer_counts() {
     let folder = tempfile::tempdir().unwrap();

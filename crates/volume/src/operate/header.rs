@@ -4,9 +4,7 @@ mod repair;
 mod save;
 
 pub use repair::repair_header;
-pub use save::{
-    HeaderBackup, MOST_HEADER, TCRYPT_HEADERS, backup_header, bounded, read, save_header,
-};
+pub use save::{HeaderBackup, TCRYPT_HEADERS, backup_header, bounded, read, save_header};
 
 use super::tcrypt::{first, known, opens_copy, strange_at};
 use super::wipe::reserve;

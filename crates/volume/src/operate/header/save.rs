@@ -11,7 +11,7 @@ pub const TCRYPT_HEADERS: u64 = 128 << 10;
 
 /// The most bytes of a header that are kept, whatever the header says. Eight key slots of LUKS1
 /// take less, and so does a whole LUKS2 header.
-pub const MOST_HEADER: u64 = 256 << 20;
+const MOST_HEADER: u64 = 256 << 20;
 
 /// How often a header is read until nothing has changed meanwhile.
 const TIMES: usize = 20;
