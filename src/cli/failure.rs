@@ -15,6 +15,7 @@ use lab::store::StoreError;
 use lab::target::StorageError;
 use lab::target::simulated::SimulatedError;
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use volume::recall::RecallError;
@@ -125,6 +126,21 @@ impl Failure {
     }
 }
 
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl Error for Failure {}
+
+/// What the engine is told by the program that it calls back.
+impl From<Failure> for VolumeError {
+    fn from(failure: Failure) -> Self {
+        Self::Caller(Box::new(failure))
+    }
+}
+
 impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
         Self::of(2, &error, error.remedy())
@@ -179,6 +195,13 @@ impl From<BlockError> for Failure {
 
 impl From<VolumeError> for Failure {
     fn from(error: VolumeError) -> Self {
+        let error = match error {
+            VolumeError::Caller(said) => match said.downcast() {
+                Ok(failure) => return *failure,
+                Err(said) => VolumeError::Caller(said),
+            },
+            error => error,
+        };
         let code = match error.verdict() {
             Verdict::Failed => 1,
             Verdict::BadInput => 2,

@@ -54,6 +54,19 @@ impl CliRemedy for VolumeError {
     fn cli_remedy(&self) -> String {
         match self {
             Self::Block(error) => return error.cli_remedy(),
+            Self::NoJournal { header } => {
+                return format!(
+                    "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
+                    header.display()
+                );
+            }
+            Self::LeftBehind { image, .. } => {
+                return format!(
+                    "Run `cryptmark volume reencrypt {}` first: it puts that header where it belongs.",
+                    image.display()
+                );
+            }
+            Self::Partly { error, .. } => return self.going_on(&error.cli_remedy()),
             Self::NoKeyslotFits { given } => return given_remedy(*given, self),
             Self::NoProtectorFits { there, .. }
                 if there.is_empty() || there.contains(&ProtectorKind::ClearKey.name()) =>

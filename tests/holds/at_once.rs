@@ -80,6 +80,36 @@ fn passphrases_added_beside_cryptsetup_open_or_are_refused() {
     sandbox.is_sound("image", "pass").unwrap();
 }
 
+/// What another program changes in the header of an open volume may be its end.
+#[test]
+fn cryptsetup_changes_no_header_of_a_volume_that_is_served() {
+    const THEIRS: [&str; 2] = ["luksErase", "config --label new"];
+    for options in ["", "--read-only"] {
+        let sandbox = Volumes::new(Format::Luks2);
+        let header = || sandbox.read("image")[..32 << 10].to_vec();
+        let serve =
+            format!("serve image --passphrase-file pass --nbd here.sock --daemon {options}");
+        sandbox.volume(&serve);
+        let before = header();
+        for theirs in THEIRS {
+            let line = format!("2 cryptsetup --batch-mode {theirs} image");
+            let refused = sandbox.command("timeout", &line).output().unwrap();
+            assert!(!refused.status.success(), "{theirs}");
+            assert!(header() == before, "{theirs}");
+        }
+        sandbox.try_run("cryptsetup", "luksDump image").unwrap();
+        sandbox.volume("umount image");
+        let later = "cryptsetup --batch-mode config --label new image";
+        assert!(
+            sandbox
+                .command("timeout", &format!("9 {later}"))
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+}
+
 /// Commands with two arguments that must be two files; `LINK` is another name of `image`.
 const TWO_FILES: &[&str] = &[
     "convert image --header LINK --type luks2",

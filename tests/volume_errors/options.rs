@@ -148,10 +148,10 @@ fn options_that_make_no_sense() {
         ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Omit it; it is for plain."),
-        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "--decrypt is for LUKS2, and not for LUKS1 volumes", "Omit --type if this is a LUKS2 volume, or is to become one. Otherwise, copy with `volume export` and `volume import`."),
-        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "--decrypt is for LUKS2, and not for VeraCrypt volumes", "Omit --type if this is a LUKS2 volume, or is to become one. Otherwise, copy with `volume export` and `volume import`."),
-        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "--encrypt is for LUKS2, and not for plain volumes", "Omit --type if this is a LUKS2 volume, or is to become one. Otherwise, copy with `volume export` and `volume import`."),
-        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "--encrypt is for LUKS2, and not for LUKS1 volumes", "Omit --type if this is a LUKS2 volume, or is to become one. Otherwise, copy with `volume export` and `volume import`."),
+        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "a VeraCrypt volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "a plain volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
         ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no key slots", "Only LUKS volumes have key slots."),
     ]);
 }

@@ -247,15 +247,33 @@ cryptmark_code cryptmark_create(const char *path,
                                 const cryptmark_calls *calls,
                                 cryptmark_error **error);
 
-// Gives the data of the LUKS2 volume at `path` another key, and the cipher, key_size, sector_size
-// and hash of the options. The secret of the options stays, and those of cryptmark_options_keep. A
-// change that was stopped is continued. The volume opens at any time.
+// Gives the data of the LUKS2, TrueCrypt or VeraCrypt volume at `path` another key, and the cipher,
+// key_size, sector_size and hash of the options. The secret of the options stays, and those of
+// cryptmark_options_keep. A change that was stopped is continued. The volume opens at any time, with
+// the file PATH.cryptmark-header if there is one meanwhile.
 //
 // `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_reencrypt(const char *path,
                                    const cryptmark_options *options,
                                    const cryptmark_calls *calls,
                                    cryptmark_error **error);
+
+// Encrypts the data at `path` where they are, as a LUKS2 volume that the secret of the options opens.
+// A file gets room for the header; a device needs the option "header". Call it again to continue.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_encrypt(const char *path,
+                                 const cryptmark_options *options,
+                                 const cryptmark_calls *calls,
+                                 cryptmark_error **error);
+
+// Decrypts the LUKS2 volume at `path` where it is, for good. Call it again to continue.
+//
+// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_decrypt(const char *path,
+                                 const cryptmark_options *options,
+                                 const cryptmark_calls *calls,
+                                 cryptmark_error **error);
 
 // Makes the LUKS volume at `path` one of the option "format", luks1 or luks2. Its key slots and data
 // stay.

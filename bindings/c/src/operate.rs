@@ -4,8 +4,8 @@ use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::options::cryptmark_options;
 use crate::text::{path_of, text};
 use ::volume::judge::{self, State, Use};
-use ::volume::operate::{self, Creation, KeySlotCost, NewKey, Options, Reencryption};
-use ::volume::{Format, Place, Secret, VolumeError};
+use ::volume::operate::{self, Change, Creation, Given, KeySlotCost, NewKey, Options};
+use ::volume::{Format, Place, Secret, Site, VolumeError};
 use cipher::Key;
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::ControlFlow;
@@ -120,9 +120,10 @@ pub unsafe extern "C" fn cryptmark_create(
     unsafe { guarded(error, || worked(path, options, calls, create)) }
 }
 
-/// Gives the data of the LUKS2 volume at `path` another key, and the cipher, key_size, sector_size
-/// and hash of the options. The secret of the options stays, and those of cryptmark_options_keep. A
-/// change that was stopped is continued. The volume opens at any time.
+/// Gives the data of the LUKS2, TrueCrypt or VeraCrypt volume at `path` another key, and the cipher,
+/// key_size, sector_size and hash of the options. The secret of the options stays, and those of
+/// cryptmark_options_keep. A change that was stopped is continued. The volume opens at any time, with
+/// the file PATH.cryptmark-header if there is one meanwhile.
 ///
 /// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
@@ -132,22 +133,64 @@ pub unsafe extern "C" fn cryptmark_reencrypt(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
+    // SAFETY: as the caller promises.
+    unsafe { changed(Change::Anew, path, options, calls, error) }
+}
+
+/// Encrypts the data at `path` where they are, as a LUKS2 volume that the secret of the options opens.
+/// A file gets room for the header; a device needs the option "header". Call it again to continue.
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_encrypt(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    // SAFETY: as the caller promises.
+    unsafe { changed(Change::Encrypt, path, options, calls, error) }
+}
+
+/// Decrypts the LUKS2 volume at `path` where it is, for good. Call it again to continue.
+///
+/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_decrypt(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    // SAFETY: as the caller promises.
+    unsafe { changed(Change::Decrypt, path, options, calls, error) }
+}
+
+/// # Safety
+/// As the callers have it.
+unsafe fn changed(
+    change: Change,
+    path: *const c_char,
+    options: *const cryptmark_options,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
     let reencrypt = |path: &Path, said: &cryptmark_options, calls: &Calls| {
         let secret = said.secret.as_ref().ok_or(VolumeError::NoSecret {
-            format: Format::Luks2,
+            format: said.format.unwrap_or(Format::Luks2),
         })?;
-        let mut wanted = Reencryption {
-            parameters: said.parameters.clone(),
+        let report = |done, total| calls.report(done, total);
+        let caller = Given {
+            allow_empty: said.allow_empty,
             cost: said.cost(),
-            kept: said.kept.iter().map(copy).collect(),
-            ..Reencryption::default()
+            kept: &said.kept,
+            ..Given::new(secret, &report)
         };
-        let place = Place::open(path, said.header.as_deref(), Use::Reencrypt)?;
+        let site = Site::new(path, said.header.as_deref());
+        let mut wanted = said.wanted();
         calls.asking(said, |accepted| {
             wanted.accepted = accepted.to_vec();
-            operate::reencrypt(&place, secret, &wanted, &|done, total| {
-                calls.report(done, total)
-            })
+            operate::reencrypt(&site, change, &wanted, &caller)
         })?;
         Ok(())
     };

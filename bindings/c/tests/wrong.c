@@ -145,6 +145,16 @@ static void operates(const char *scratch, int under_valgrind)
     TRUE(memcmp(word, "content", 7) == 0);
     cryptmark_close(volume);
 
+    /* Decrypted where they are, and encrypted again. */
+    EXPECT(CRYPTMARK_PROTECTED, cryptmark_encrypt(scratch, options, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_decrypt(scratch, options, &calls, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_decrypt(scratch, options, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_encrypt(scratch, options, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_read(volume, 5, (uint8_t *)word, 7, NULL, &error));
+    TRUE(memcmp(word, "content", 7) == 0);
+    cryptmark_close(volume);
+
     /* Smaller, and of another version. */
     EXPECT(CRYPTMARK_PROTECTED, cryptmark_resize(scratch, options, size - 4096, NULL, &error));
     EXPECT(CRYPTMARK_BAD_INPUT, cryptmark_resize(scratch, options, 5000, &calls, &error));

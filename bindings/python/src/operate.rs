@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use volume::judge::{self, Finding, State, Use};
-use volume::operate::{self, Creation, KeySlotCost, NewKey, PasswordChange, Reencryption};
+use volume::operate::{self, Change, Creation, KeySlotCost, NewKey, PasswordChange};
 use volume::tcrypt::Keyfiles;
-use volume::{Format, KdfKind, Parameters, Place, Secret, VolumeError};
+use volume::{Format, KdfKind, Parameters, Place, Secret, Site, VolumeError};
 
 /// The options of an operation, as Python names them; those that it has no use for are absent.
 #[derive(FromPyObject)]
@@ -201,31 +201,38 @@ pub fn create(
     Ok(told.unbind())
 }
 
-/// Gives the data of the volume at `path` another key or cipher.
+/// Gives the data of the volume at `path` another key or cipher, or with another `change` encrypts or
+/// decrypts them where they are.
 #[pyfunction]
 pub fn reencrypt(
     py: Python<'_>,
     path: PathBuf,
+    change: &str,
     secret: Given<'_>,
     kept: Vec<Given<'_>>,
     options: Options,
 ) -> PyResult<()> {
+    let change = match change {
+        "encrypt" => Change::Encrypt,
+        "decrypt" => Change::Decrypt,
+        _ => Change::Anew,
+    };
     let secret = secret.secret(py)?;
     let kept = kept.into_iter().map(|given| given.secret(py).map(words));
-    let mut wanted = Reencryption {
-        parameters: options.parameters().raised(py)?,
-        cost: options.cost(py)?,
-        kept: kept.collect::<PyResult<_>>()?,
-        ..Reencryption::default()
-    };
-    let header = options.header.as_deref();
-    let place = py.detach(|| Place::open(&path, header, Use::Reencrypt));
-    let place = place.raised(py)?;
+    let kept = kept.collect::<PyResult<Vec<_>>>()?;
+    let cost = options.cost(py)?;
+    let mut wanted = options.wanted(py)?;
+    let site = Site::new(&path, options.header.as_deref());
     Calls::during(py, &options, |calls, accepted| {
         wanted.accepted = accepted.to_vec();
-        operate::reencrypt(&place, &secret, &wanted, &|done, total| {
-            calls.report(done, total)
-        })
+        let report = |done, total| calls.report(done, total);
+        let caller = operate::Given {
+            allow_empty: options.allow_empty,
+            cost,
+            kept: &kept,
+            ..operate::Given::new(&secret, &report)
+        };
+        operate::reencrypt(&site, change, &wanted, &caller).map(drop)
     })
 }
 

@@ -117,6 +117,56 @@ class Operate(VolumeCase):
             self.assertIn("twofish-xts-plain64", str(volume.info))
             self.assertEqual(volume.read(7), b"content")
 
+    def test_data_are_encrypted_where_they_are_and_decrypted(self):
+        path = self.folder / "plain.img"
+        plain = b"content" * (20 << 17)
+        path.write_bytes(plain)
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.encrypt(path, "", **CHEAP)
+        with self.assertRaises(ValueError):
+            cryptmark.encrypt(path)
+        self.assertEqual(path.read_bytes(), plain)
+
+        def stop(done, total):
+            if done:
+                raise KeyError("stop")
+
+        with self.assertRaises(KeyError):
+            cryptmark.encrypt(path, PASSPHRASE, progress=stop, **CHEAP)
+        with cryptmark.open(path, PASSPHRASE) as volume:
+            self.assertEqual(volume.read(len(plain)), plain)
+        with self.assertRaises(cryptmark.Protected):
+            cryptmark.decrypt(path, PASSPHRASE)
+        cryptmark.encrypt(path, PASSPHRASE)
+        with self.assertRaises(cryptmark.Protected):
+            cryptmark.encrypt(path, PASSPHRASE, **CHEAP)
+        with cryptmark.open(path, PASSPHRASE) as volume:
+            self.assertEqual(volume.read(len(plain)), plain)
+        with self.assertRaises(KeyError):
+            cryptmark.decrypt(path, PASSPHRASE, progress=stop)
+        self.assertTrue(path.with_name("plain.img.cryptmark-header").exists())
+        cryptmark.decrypt(path, PASSPHRASE)
+        self.assertEqual(path.read_bytes(), plain)
+        self.assertFalse(path.with_name("plain.img.cryptmark-header").exists())
+
+    def test_a_veracrypt_volume_gets_another_key(self):
+        vera = {"format": "veracrypt", "veracrypt_pim": 1}
+        path = self.folder / "vera.img"
+        cryptmark.create(
+            path, passphrase=PASSPHRASE, size=4 << 20, quick=True, allow=["weak"], **vera
+        )
+        with cryptmark.open(path, PASSPHRASE, mode="r+b", **vera) as volume:
+            volume.write(b"content")
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.reencrypt(path, PASSPHRASE, **vera, **CHEAP)
+        self.assertEqual(raised.exception.question, "hidden")
+        cryptmark.reencrypt(
+            path, PASSPHRASE, cipher="serpent", allow=["hidden"], **vera, **CHEAP
+        )
+        with cryptmark.open(path, PASSPHRASE, **vera) as volume:
+            self.assertIn("serpent", str(volume.info))
+            self.assertEqual(volume.read(7), b"content")
+
     def test_sizes_and_versions_change(self):
         path, _ = self.made(sector_size=512)
         with self.assertRaises(cryptmark.Protected) as raised:

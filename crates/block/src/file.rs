@@ -114,6 +114,17 @@ impl Default for FileOptions {
     }
 }
 
+/// How the lock is taken under which cryptsetup changes a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderLock {
+    /// So that nobody changes the header, if the lock can be had at once.
+    IfFree,
+    /// So that nobody changes the header.
+    Shared,
+    /// So that nobody reads it either.
+    Alone,
+}
+
 /// A regular file or a block device.
 ///
 /// The size is the file's at the time of opening, rounded down to the logical
@@ -126,6 +137,8 @@ impl Default for FileOptions {
 pub struct FileDevice {
     shared: Arc<Shared>,
     engine: Engine,
+    #[cfg(target_os = "linux")]
+    _lock: Option<hold::MetadataLock>,
     /// Keeps others out.
     _held: Option<Held>,
     /// Lets the file be opened again for as long as this is.
@@ -159,9 +172,37 @@ impl FileDevice {
         Ok(Self {
             shared: Arc::new(shared),
             engine,
+            #[cfg(target_os = "linux")]
+            _lock: None,
             _held: None,
             alive: None,
         })
+    }
+
+    /// The same device, with a lock of the header on it as long as it is open. If the folder of such
+    /// locks cannot be used, it goes on without, as cryptsetup does. `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`BlockError::InUse`] where another program does not let go of it.
+    pub fn locking_header(self, path: &Path, how: HeaderLock) -> Result<Self, BlockError> {
+        #[cfg(target_os = "linux")]
+        {
+            let lock = match how {
+                HeaderLock::IfFree => Ok(hold::MetadataLock::shared_if_free(&self, path)),
+                HeaderLock::Shared => hold::MetadataLock::shared(&self, path).map(Some),
+                HeaderLock::Alone => hold::MetadataLock::of(&self, path).map(Some),
+            };
+            let _lock = match lock {
+                Err(BlockError::Examine { .. }) => None,
+                lock => lock?,
+            };
+            Ok(Self { _lock, ..self })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (path, how);
+            Ok(self)
+        }
     }
 
     /// The same device, which also keeps `file` in existence: the file goes away with its last

@@ -81,7 +81,7 @@ pub use device::{BlockDevice, Geometry};
 pub use error::BlockError;
 pub use extent::Extent;
 #[doc(hidden)]
-pub use folder::{folder_of, sync_name};
+pub use folder::{folder_of, sync_name, warn_of_memory};
 pub use inline::InlineQueue;
 pub use meter::{Clock, Meter, Part};
 pub use null::NullDevice;
@@ -91,7 +91,7 @@ pub use queue::{
 pub use ram::RamDevice;
 pub use range::ByteRange;
 
-pub use file::{Engine, FileDevice, FileOptions, PathKind};
+pub use file::{Engine, FileDevice, FileOptions, HeaderLock, PathKind};
 pub use hold::Hold;
 #[doc(hidden)]
 #[cfg(target_os = "linux")]

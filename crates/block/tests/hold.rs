@@ -164,6 +164,12 @@ fn the_lock_of_a_header_is_cryptsetups() {
     drop(lock);
     flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
     flock(&other, FlockOperation::Unlock).unwrap();
+    let shared = MetadataLock::shared(&device, &directory.file()).unwrap();
+    assert!(flock(&other, FlockOperation::NonBlockingLockExclusive).is_err());
+    flock(&other, FlockOperation::NonBlockingLockShared).unwrap();
+    drop(shared);
+    flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    flock(&other, FlockOperation::Unlock).unwrap();
     // The hold outlives it.
     assert!(refused(&directory.file(), true, Hold::Usual).is_some());
 }

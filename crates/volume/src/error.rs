@@ -730,6 +730,64 @@ pub enum VolumeError {
         error: Box<VolumeError>,
     },
 
+    /// Something that is there must be finished or moved away first.
+    #[error("{what}")]
+    Standing {
+        /// What, in words.
+        what: String,
+        /// What to do about it: a sentence.
+        instead: String,
+    },
+
+    /// A LUKS1 header has no room for the journal of a reencryption.
+    #[error("a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal")]
+    NoJournal {
+        /// Where the header is.
+        header: PathBuf,
+    },
+
+    /// A header stands beside its volume, and belongs before its data.
+    #[error("{} is a header of {} that an interrupted run left behind", side.display(), image.display())]
+    LeftBehind {
+        /// The file with the header.
+        side: PathBuf,
+        /// The volume.
+        image: PathBuf,
+    },
+
+    /// The data were converted in part. The volume opens, and the same again continues.
+    #[error("{error}; a part of the data in {} is converted", image.display())]
+    Partly {
+        /// Why it was not finished.
+        error: Box<VolumeError>,
+        /// The volume.
+        image: PathBuf,
+        /// The file with the keys of the volume, if they are not in the volume itself.
+        keys: Option<PathBuf>,
+    },
+
+    /// The data are encrypted as far as they went at the beginning, and are longer now.
+    #[error("{} is encrypted up to byte {end}, and was made longer meanwhile", image.display())]
+    Longer {
+        /// The volume.
+        image: PathBuf,
+        /// Where the encrypted data end.
+        end: u64,
+    },
+
+    /// A file beside the volume cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    CannotWrite {
+        /// The file.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+
+    /// The caller of an operation could not open a device, or give what it was asked for.
+    #[error("{0}")]
+    Caller(Box<dyn std::error::Error + Send + Sync>),
+
     /// This process was forked from the one that opened the volume, or that was given the secret.
     #[error("{what} belongs to another process, from which this one was forked")]
     Forked {
@@ -790,7 +848,7 @@ impl VolumeError {
     /// The meaning of the error for the user.
     pub fn verdict(&self) -> Verdict {
         match self {
-            Self::Overwritten { error } => error.verdict(),
+            Self::Overwritten { error } | Self::Partly { error, .. } => error.verdict(),
             Self::NoKeyslotFits { .. }
             | Self::KeyslotsUntried { .. }
             | Self::NoKeyslot { .. }
@@ -808,11 +866,16 @@ impl VolumeError {
             )
             | Self::OutOfMemory { .. }
             | Self::NoRoom(_)
+            | Self::CannotWrite { .. }
+            | Self::Caller(_)
             | Self::Forked { .. }
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::Judged(_)
             | Self::Beside { .. }
+            | Self::Standing { .. }
+            | Self::LeftBehind { .. }
+            | Self::Longer { .. }
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
             | Self::Converting { .. }

@@ -27,7 +27,7 @@ use crate::{
     Format, LuksHeader, VolumeError, luks, luks1, luks2, parts, rest, unaligned, unfinished,
 };
 use block::signature::{self, Bytes, Found};
-use block::{AlignedBuffer, BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, ByteRange, Hold};
 use std::fmt;
 
 /// What is to be done with a place.
@@ -109,6 +109,31 @@ impl Use {
         Self::Encrypt,
         Self::Overwrite,
     ];
+
+    /// Whether it takes seconds, so that others that do the same wait for it.
+    const fn is_brief(self) -> bool {
+        matches!(
+            self,
+            Self::ChangeHeader | Self::ChangeLayout | Self::MendHeader
+        )
+    }
+
+    /// Whom it keeps out; with `steady`, writers as well if it only reads.
+    pub const fn hold(self, steady: bool) -> Hold {
+        match self.is_brief() {
+            true => Hold::Brief,
+            false if steady => Hold::Steady,
+            false => Hold::Usual,
+        }
+    }
+
+    /// The use of a device without the header, which is on another one if `is_apart`.
+    pub const fn of_data(self, is_apart: bool) -> Self {
+        match self {
+            Self::ChangeHeader | Self::MendHeader if is_apart => Self::Read,
+            other => other,
+        }
+    }
 
     /// What is allowed where there is `state`.
     pub const fn ruling(self, state: State) -> Ruling {

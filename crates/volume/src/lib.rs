@@ -113,7 +113,7 @@ pub use kdf::{Argon2Variant, Kdf, Limits};
 pub use mapping::Mapping;
 pub use opening::Access;
 pub use parameters::Parameters;
-pub use place::Place;
+pub use place::{Files, Opener, Place, Site};
 pub use secret::{Given, Secret, Unlocked};
 pub use tcrypt::{Keyfiles, Watch};
 pub use unfinished::{Unfinished, unfinished};
@@ -142,7 +142,7 @@ pub use opening::{Opened, Opening, Row, Storage, Terms};
 #[doc(hidden)]
 pub use parameters::EARLIER_PLAIN;
 #[doc(hidden)]
-pub use place::NewFile;
+pub use place::{NewFile, check_opened, check_settled, open_file};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

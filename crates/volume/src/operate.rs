@@ -17,7 +17,7 @@ pub use convert::convert;
 pub use create::{Created, Creation, check_create, create};
 pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
 pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
-pub use reencrypt::{Reencryption, reencrypt};
+pub use reencrypt::{Caller, Change, Given, Reencrypted, reencrypt};
 pub use resize::resize;
 pub use tcrypt::PasswordChange;
 
@@ -27,7 +27,7 @@ pub use create::{check_pim, natural_sector_size, usual_key_bytes};
 #[doc(hidden)]
 pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]
-pub use reencrypt::{Chosen, check_apart, first_kept, no_journal, opened, run, several_segments};
+pub use reencrypt::{check_in_place, is_beside, opened, out_of_date};
 #[doc(hidden)]
 pub use resize::is_blank;
 #[doc(hidden)]

@@ -1,16 +1,14 @@
 //! [`Place`]: where a volume is, opened once and held as long as it is used.
 
 mod new_file;
+mod site;
 
 pub use new_file::NewFile;
+pub use site::{Files, Opener, Site};
 
 use crate::VolumeError;
-use crate::beside::{check_beside, side_header};
-use crate::judge::{self, Finding, State, Use};
-use block::hold;
-#[cfg(target_os = "linux")]
-use block::hold::MetadataLock;
-use block::{BlockDevice, BlockError, FileDevice, FileOptions, Hold};
+use crate::judge::{self, State, Use};
+use block::{BlockDevice, BlockError, FileDevice, FileOptions, HeaderLock, Hold};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,8 +23,6 @@ pub struct Place {
     is_beside: bool,
     /// The files that were made for the header and the data.
     new: [Option<NewFile>; 2],
-    #[cfg(target_os = "linux")]
-    _lock: Option<MetadataLock>,
 }
 
 /// The room for the data of the smallest volume, bytes.
@@ -44,71 +40,16 @@ impl Place {
     /// # Errors
     /// [`VolumeError::Block`] with what is wrong there, [`VolumeError::Beside`], and for all uses
     /// but [`Use::Read`] [`VolumeError::RecoveryNeeded`] while the volume is encrypted or decrypted
-    /// in place. For all uses but that and [`Use::WriteData`], those of [`judge::check_device`].
+    /// in place; those of [`judge::check_device`].
     pub fn open(path: &Path, header: Option<&Path>, use_: Use) -> Result<Self, VolumeError> {
-        let side = side_header(path, None);
-        let is_beside = header.is_none() && side.exists();
+        let site = Site::new(path, header);
+        let is_beside = header.is_none() && site.side().exists();
         if is_beside && use_ != Use::Read {
             return Err(VolumeError::RecoveryNeeded);
         }
-        let header = header.or(is_beside.then_some(&*side));
-        let is_change = matches!(
-            use_,
-            Use::ChangeHeader | Use::ChangeLayout | Use::MendHeader
-        );
-        let of_data = match (use_, header) {
-            (Use::ChangeHeader | Use::MendHeader, Some(_)) => Use::Read,
-            _ => use_,
-        };
-        let open = |path: &Path, use_: Use| {
-            let options = FileOptions {
-                write: use_ != Use::Read,
-                direct: false,
-                engine: None,
-                hold: match use_ {
-                    Use::ChangeHeader | Use::ChangeLayout | Use::MendHeader => Hold::Brief,
-                    _ => Hold::Usual,
-                },
-            };
-            FileDevice::open(path, &options)
-        };
-        if use_ != Use::Read && header.is_some_and(|header| hold::is_same(header, path)) {
-            return Err(VolumeError::Impossible {
-                what: format!("{} would be header and data at once", path.display()),
-                instead: "Name another file for the header, or none.".to_owned(),
-            });
-        }
-        let data = open(path, of_data)?;
-        let apart = header.map(|header| open(header, use_)).transpose()?;
-        if let (true, Some(header)) = (is_beside, &apart) {
-            check_beside((&side, header), (path, &data))?;
-        }
-        let changed = (apart.as_ref().unwrap_or(&data), header.unwrap_or(path));
-        #[cfg(target_os = "linux")]
-        let _lock = match is_change {
-            true => locked(changed)?,
-            false => None,
-        };
-        // A volume that is opened to be written is judged when its secret is known.
-        if !matches!(use_, Use::Read | Use::WriteData) {
-            check_settled(changed.0)?;
-            // Losses that can be accepted are asked for when all is known.
-            let judged = judge::check_device(use_, changed.0, &State::ALL);
-            judged.map_err(|error| match &apart {
-                Some(_) => Finding::of_header(error),
-                None => error,
-            })?;
-            if apart.is_some() {
-                judge::check_device(of_data, &data, &State::ALL)?;
-            }
-        }
         Ok(Self {
-            data: Arc::new(data),
-            header: apart.map(|header| Arc::new(header) as Arc<dyn BlockDevice>),
             is_beside,
-            new: [None, None],
-            #[cfg(target_os = "linux")]
-            _lock,
+            ..site.place(use_)?
         })
     }
 
@@ -176,8 +117,6 @@ impl Place {
             header,
             is_beside: false,
             new: [None, None],
-            #[cfg(target_os = "linux")]
-            _lock: None,
         }
     }
 
@@ -243,23 +182,63 @@ impl fmt::Debug for Place {
     }
 }
 
-/// The lock under which cryptsetup reads and changes headers; none if its folder cannot be used, as
-/// cryptsetup does.
-#[cfg(target_os = "linux")]
-fn locked((device, path): (&FileDevice, &Path)) -> Result<Option<MetadataLock>, VolumeError> {
-    match MetadataLock::of(device, path) {
-        Ok(lock) => Ok(Some(lock)),
-        Err(BlockError::Examine { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+/// Opens the file or block device at `path` through the page cache, because headers are small and
+/// files mostly fresh. A change of a header takes seconds, and waits for others that change it; then
+/// cryptsetup may not read it, and while a volume is written or `steady`, not change it.
+///
+/// # Errors
+/// Those of [`FileDevice::open`] and [`FileDevice::locking_header`].
+#[doc(hidden)]
+pub fn open_file(path: &Path, use_: Use, steady: bool) -> Result<FileDevice, BlockError> {
+    let hold = use_.hold(steady);
+    let options = FileOptions {
+        write: use_ != Use::Read,
+        direct: false,
+        engine: None,
+        hold,
+    };
+    let device = FileDevice::open(path, &options)?;
+    let how = match hold {
+        Hold::Brief => HeaderLock::Alone,
+        _ if options.write => HeaderLock::Shared,
+        _ if steady => HeaderLock::IfFree,
+        _ => return Ok(device),
+    };
+    device.locking_header(path, how)
+}
+
+/// Refuses what is open as `device`, which `path` names, if it may not be used so, or not now: for
+/// other uses than reading, and for reading that is `steady`.
+///
+/// # Errors
+/// [`BlockError::InUse`] by a program that reencrypts it, and those of [`judge::check_device`].
+#[doc(hidden)]
+pub fn check_opened(
+    device: &dyn BlockDevice,
+    path: &Path,
+    use_: Use,
+    steady: bool,
+) -> Result<(), VolumeError> {
+    if use_ != Use::Read || steady {
+        check_settled(device, path)?;
     }
+    // Losses that can be accepted are asked for when all is known.
+    judge::check_device(use_, device, &State::ALL)
 }
 
 /// Refuses a volume that another program is reencrypting.
-pub(crate) fn check_settled(header: &dyn BlockDevice) -> Result<(), VolumeError> {
+///
+/// # Errors
+/// [`BlockError::InUse`].
+#[doc(hidden)]
+pub fn check_settled(header: &dyn BlockDevice, path: &Path) -> Result<(), VolumeError> {
     #[cfg(target_os = "linux")]
-    if crate::luks2::Header::read(header).is_ok_and(|header| header.reencrypted_by().is_some()) {
-        return Err(VolumeError::Reencrypting);
+    if let Ok(header) = crate::luks2::Header::read(header)
+        && let Some(users) = header.reencrypted_by()
+    {
+        let path = path.to_owned();
+        return Err(BlockError::InUse { path, users }.into());
     }
-    let _ = header;
+    let _ = (header, path);
     Ok(())
 }

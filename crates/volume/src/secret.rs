@@ -26,6 +26,16 @@ impl Secret {
         }
     }
 
+    /// The same once more.
+    pub(crate) fn copy(&self) -> Self {
+        let copy = |key: &Key| Key::from_slice(key.as_bytes());
+        match self {
+            Self::Passphrase(key) => Self::Passphrase(copy(key)),
+            Self::KeyFile(key) => Self::KeyFile(copy(key)),
+            Self::VolumeKey(key) => Self::VolumeKey(copy(key)),
+        }
+    }
+
     /// Whether this process has its bytes.
     #[doc(hidden)]
     pub fn is_here(&self) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::judge::{State, Use};
 use crate::opening::Terms;
-use crate::place::{Place, check_settled};
+use crate::place::Place;
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
     tcrypt, unaligned, unfinished,
@@ -126,8 +126,11 @@ impl Volume {
         }
         check_searched(format, &options.parameters, &*header)?;
         let opening = options.parameters.opening(format)?;
-        if options.access == Access::Write {
-            check_settled(&*header)?;
+        #[cfg(target_os = "linux")]
+        if options.access == Access::Write
+            && crate::luks2::Header::read(&header).is_ok_and(|it| it.reencrypted_by().is_some())
+        {
+            return Err(VolumeError::Reencrypting);
         }
         let none = Secret::Passphrase(Key::from_slice(&[]));
         let secret = match secret {

@@ -4,11 +4,11 @@ use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions, R
 use cipher::Key;
 use cryptmark_volume::judge::{self, Ruling, State, Use};
 use cryptmark_volume::operate::{
-    Creation, KeySlotCost, NewKey, Options, Reencryption, check_create, convert, create, reencrypt,
-    resize, unwatched,
+    Change, Creation, Given, KeySlotCost, NewKey, Options, Report, check_create, convert, create,
+    reencrypt, resize, unwatched,
 };
 use cryptmark_volume::{
-    Access, Format, Hash, Kdf, OpenOptions, Parameters, Place, Secret, Volume, VolumeError,
+    Access, Format, Hash, Kdf, OpenOptions, Parameters, Place, Secret, Site, Volume, VolumeError,
 };
 use std::fs;
 use std::ops::ControlFlow;
@@ -358,24 +358,30 @@ fn data_keep_their_content_under_another_key_size_and_version() {
     volume.write_at(4096, b"content").unwrap();
     drop(volume);
     let place = || Place::open(path, None, Use::ChangeLayout).unwrap();
-    let again = || Place::open(path, None, Use::Reencrypt).unwrap();
-    let options = Reencryption {
+    let options = Options {
         parameters: Parameters {
             cipher: Some("serpent-xts-plain64".into()),
             ..Parameters::default()
         },
-        cost: new().cost,
-        ..Reencryption::default()
+        ..Options::default()
     };
-    let no_room = reencrypt(&again(), &secret(), &options, &unwatched).unwrap_err();
-    assert!(matches!(no_room, VolumeError::Impossible { .. }));
+    let secret = secret();
+    let again = |report: Report<'_>| {
+        let caller = Given {
+            cost: new().cost,
+            ..Given::new(&secret, report)
+        };
+        reencrypt(&Site::new(path, None), Change::Anew, &options, &caller)
+    };
+    let no_room = again(&unwatched).unwrap_err();
+    assert!(matches!(no_room, VolumeError::NoJournal { .. }));
     assert!(convert(&place(), Format::Luks2).unwrap());
     assert!(!convert(&place(), Format::Luks2).unwrap());
     assert!(convert(&place(), Format::Plain).is_err());
     let stop = |_, _| ControlFlow::Break(());
     // There is little to do: it may be done by then.
-    let _ = reencrypt(&again(), &secret(), &options, &stop);
-    reencrypt(&again(), &secret(), &options, &unwatched).unwrap();
+    let _ = again(&stop);
+    again(&unwatched).unwrap();
     let to = |bytes, accepted: &[State]| {
         let options = Options {
             accepted: accepted.to_vec(),

@@ -1,22 +1,20 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
-use super::beside;
-use super::disk::{self, Disk, check_distinct};
-use super::header::check_in_place;
+use super::disk::{self, Disk, Named, check_distinct};
 use super::losses;
 use super::recognise;
 use crate::cli::Failure;
-use block::BlockDevice;
-use cipher::{CipherSpec, SectorSize};
+use block::{BlockDevice, Hold};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use volume::judge::Use;
-use volume::operate::Options;
+use volume::operate::{self, Options};
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{EARLIER_PLAIN, Format, Opening, Parameters, Place, VolumeError, tcrypt};
+use volume::{EARLIER_PLAIN, Format, Opening, Parameters, Place, Site, VolumeError, tcrypt};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
@@ -175,6 +173,11 @@ impl VolumeArguments {
         }
     }
 
+    /// The volume by its names.
+    pub fn site(&self) -> Site<'_> {
+        Site::new(&self.image, self.header.as_deref()).opened_by(&Named)
+    }
+
     /// The volume's path.
     pub fn image(&self) -> &Path {
         &self.image
@@ -205,16 +208,6 @@ impl VolumeArguments {
         })
     }
 
-    /// The cipher that the user named.
-    pub fn cipher(&self) -> Result<Option<CipherSpec>, Failure> {
-        Ok(self.plain_parameters().cipher()?)
-    }
-
-    /// The sector size that the user named.
-    pub fn named_sector_size(&self) -> Result<Option<SectorSize>, Failure> {
-        Ok(self.plain_parameters().sector_size()?)
-    }
-
     /// The keyslot that the user named.
     pub fn key_slot(&self) -> Option<u32> {
         self.key_slot
@@ -237,7 +230,13 @@ impl VolumeArguments {
     /// Opens the volume and its detached header. If they are opened for writing, no
     /// other process may use them. Reading locks out no other reader.
     pub fn devices(&self, use_: Use) -> Result<Devices, Failure> {
-        self.opened(|path| Disk::open(path, use_), |path| Disk::open(path, use_))
+        if use_.hold(false) == Hold::Brief {
+            operate::check_in_place(&self.site())?;
+        }
+        self.opened(
+            |path| Disk::open(path, use_),
+            |path| Disk::open(path, use_.of_data(true)),
+        )
     }
 
     /// Opens both for reading, and keeps other processes from writing to them meanwhile.
@@ -245,31 +244,11 @@ impl VolumeArguments {
         self.opened(Disk::steady, Disk::steady)
     }
 
-    /// Opens the volume, and the device of its header, for a change that takes seconds. Other
-    /// processes wait for it.
-    pub fn devices_for_header(&self, use_: Use) -> Result<Devices, Failure> {
-        self.check_place()?;
-        self.opened(
-            |path| Disk::for_header(path, use_),
-            |path| Disk::open(path, Use::Read),
-        )
-    }
-
-    /// Refuses a volume that [`devices_for_header`](Self::devices_for_header) would refuse.
+    /// Refuses a volume whose header [`devices`](Self::devices) would refuse to change.
     pub fn check_free(&self) -> Result<(), Failure> {
-        self.check_place()?;
+        operate::check_in_place(&self.site())?;
         let path = self.header_path();
         Disk::check_free(path.as_deref().unwrap_or(&self.image), Use::ChangeHeader)
-    }
-
-    /// Opens the header so, and the volume for writing.
-    pub fn place_to_change(&self, use_: Use) -> Result<Place, Failure> {
-        self.check_place()?;
-        let devices = self.opened(
-            |path| Disk::for_header(path, use_),
-            |path| Disk::open(path, use_),
-        );
-        Ok(devices?.into_place())
     }
 
     /// What a change of the volume needs besides a secret; `yes` accepts every loss.
@@ -287,13 +266,18 @@ impl VolumeArguments {
         losses::at(&self.image, error)
     }
 
-    /// Refuses to change a header that is about to go back to the volume, unless the user has
-    /// named it.
-    fn check_place(&self) -> Result<(), Failure> {
-        match self.header {
-            Some(_) => Ok(()),
-            None => check_in_place(&self.image),
+    /// Refuses a header beside the volume that is not its own. One that is used is named once.
+    fn note_beside(&self) -> Result<(), Failure> {
+        self.site().check_beside()?;
+        static NAMED: AtomicBool = AtomicBool::new(false);
+        if !NAMED.swap(true, Ordering::Relaxed) {
+            eprintln!(
+                "note: a reencryption of {} was interrupted, and {} has its header",
+                self.image.display(),
+                side_header(&self.image).display()
+            );
         }
+        Ok(())
     }
 
     /// Opens the device with the header by `header`, and one without it by `data`.
@@ -309,7 +293,7 @@ impl VolumeArguments {
             });
         };
         if self.header.is_none() {
-            beside::check(&self.image)?;
+            self.note_beside()?;
         }
         check_distinct("--header", &path, &self.image)?;
         Ok(Devices {
@@ -530,10 +514,5 @@ impl VolumeArguments {
             ..self.plain_parameters()
         };
         Ok(Some(Opening::Plain(earlier.plain()?)))
-    }
-
-    /// The length of the key that the user named.
-    pub fn key_bytes(&self) -> Result<Option<usize>, Failure> {
-        Ok(self.plain_parameters().key_bytes()?)
     }
 }

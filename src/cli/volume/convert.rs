@@ -38,7 +38,7 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
         }
     };
     let volume = VolumeArguments::at_place(&options.image, options.header.as_deref());
-    let place = volume.place_to_change(Use::ChangeLayout)?;
+    let place = volume.devices(Use::ChangeLayout)?.into_place();
     let shown = options.header.as_ref().unwrap_or(&options.image).display();
     let changed = operate::convert(&place, wanted).map_err(|error| match error {
         VolumeError::NotThis { .. } => Failure::new(

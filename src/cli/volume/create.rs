@@ -7,7 +7,6 @@ use super::disk::{self, Disk};
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
-use super::volatile;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print_done, standard, stop_on_signal};
 use clap::{Args, ValueEnum};
@@ -243,7 +242,9 @@ impl CreateOptions {
             return Ok(Place::of(data, None).made(None, made));
         };
         let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes, true)?;
-        volatile::warn(path, &self.image);
+        if let Some(warning) = block::warn_of_memory(path, &self.image) {
+            eprintln!("warning: {warning}");
+        }
         Ok(Place::of(data, Some(header)).made(made_header, made))
     }
 

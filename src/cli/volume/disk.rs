@@ -14,8 +14,8 @@ use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
 use block::signature::Content;
 use block::{
-    BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, FileOptions, Geometry,
-    OperationKind, PathKind, Queue, QueueOptions,
+    BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, Geometry, OperationKind,
+    PathKind, Queue, QueueOptions,
 };
 #[cfg(target_os = "linux")]
 use claim::Claim;
@@ -27,15 +27,13 @@ use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
-use volume::judge::{self, State, Use};
-#[cfg(target_os = "linux")]
-use volume::luks2::Header;
-use volume::{VolumeError, operate};
+use volume::judge::Use;
+use volume::{Opener, VolumeError, operate};
 
 /// A file, a block device, an export of an NBD server, or the inside of a disk image.
 pub enum Disk {
-    /// The first two, and cryptsetup's lock of the header on it.
-    File(FileDevice, Option<HeaderLock>),
+    /// The first two.
+    File(FileDevice),
     /// The last two.
     #[cfg(target_os = "linux")]
     Nbd(Box<Claimed>),
@@ -52,17 +50,28 @@ pub struct Claimed {
     _server: Option<image::Server>,
 }
 
-#[cfg(target_os = "linux")]
-type HeaderLock = hold::MetadataLock;
-#[cfg(not(target_os = "linux"))]
-type HeaderLock = std::convert::Infallible;
+/// The places that the command line has names for.
+pub struct Named;
+
+impl Opener for Named {
+    fn open(&self, path: &Path, use_: Use) -> Result<Box<dyn BlockDevice>, VolumeError> {
+        Ok(Box::new(Disk::open(path, use_)?))
+    }
+
+    fn check(&self, path: &Path, use_: Use) -> Result<(), VolumeError> {
+        Ok(Disk::check_free(path, use_)?)
+    }
+
+    fn part(&self, path: &Path) -> Option<String> {
+        chosen(path)
+    }
+}
 
 impl Disk {
-    /// Opens the file, device or export that `place` names. A file is opened through the page
-    /// cache, because headers are small and files mostly fresh. A writer locks out all other
-    /// programs. If a command that changes headers writes, the header is backed up first.
+    /// Opens the file, device or export that `place` names. A writer locks out all other programs.
+    /// If a command that changes headers writes, the header is backed up first.
     pub fn open(place: &Path, use_: Use) -> Result<Self, Failure> {
-        let disk = Self::held(place, use_, Hold::Usual)?;
+        let disk = Self::held(place, use_, false)?;
         if use_ != Use::Read {
             backups::keep(place, &disk)?;
         }
@@ -71,108 +80,40 @@ impl Disk {
 
     /// Opens it for reading, and keeps out writers.
     pub fn steady(place: &Path) -> Result<Self, Failure> {
-        Self::held(place, Use::Read, Hold::Steady)
+        Self::held(place, Use::Read, true)
     }
 
-    /// Opens it for a change of its header that is done within seconds. It waits for other programs
-    /// that change the header, and locks out cryptsetup as well.
-    pub fn for_header(place: &Path, use_: Use) -> Result<Self, Failure> {
-        let mut disk = Self::held(place, use_, Hold::Brief)?;
-        disk.lock_header(place)?;
-        backups::keep(place, &disk)?;
-        Ok(disk)
-    }
-
-    /// Refuses what [`for_header`](Self::for_header) would refuse for this use.
+    /// Refuses what [`open`](Self::open) would refuse for this use.
     pub fn check_free(place: &Path, use_: Use) -> Result<(), Failure> {
-        Self::held(place, use_, Hold::Brief).map(drop)
+        Self::held(place, use_, false).map(drop)
     }
 
-    fn held(place: &Path, use_: Use, hold: Hold) -> Result<Self, Failure> {
+    fn held(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
+        let whole = Self::all_held(place, use_, steady)?;
         let write = use_ != Use::Read;
         let disk = match chosen(place) {
-            None => Self::all_held(place, write, hold)?,
-            Some(name) => {
-                let whole = Self::all_held(place, write, hold)?;
-                Self::Part(Box::new(part::OpenPart::of(whole, place, &name, write)?))
-            }
+            None => whole,
+            Some(name) => Self::Part(Box::new(part::OpenPart::of(whole, place, &name, write)?)),
         };
-        if write || hold == Hold::Steady {
-            disk.check_settled(place)?;
-        }
-        // Losses that can be accepted are asked for when all is known.
-        judge::check_device(use_, &disk, &State::ALL).map_err(|error| losses::at(place, error))?;
+        volume::check_opened(&disk, place, use_, steady)
+            .map_err(|error| losses::at(place, error))?;
         Ok(disk)
     }
 
-    fn all_held(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
+    fn all_held(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
         if is_remote(place) {
-            return Self::remote(place, write, hold);
+            return Self::remote(place, use_ != Use::Read, use_.hold(steady));
         }
-        let options = FileOptions {
-            write,
-            direct: false,
-            engine: None,
-            hold,
-        };
-        let opened = FileDevice::open(place, &options).map_err(VolumeError::Block)?;
+        let opened = volume::open_file(place, use_, steady).map_err(VolumeError::Block)?;
         #[cfg(target_os = "linux")]
         if opened.path_kind() == PathKind::RegularFile
             && let Some(image) = Image::of(place, &opened)?
         {
             // This lock would keep QEMU out, which takes its own.
             drop(opened);
-            return Ok(Self::Nbd(Box::new(image.open(write)?)));
+            return Ok(Self::Nbd(Box::new(image.open(use_ != Use::Read)?)));
         }
-        Ok(Self::File(opened, None))
-    }
-
-    /// Refuses a volume that another program is reencrypting.
-    #[cfg(target_os = "linux")]
-    fn check_settled(&self, place: &Path) -> Result<(), Failure> {
-        let Ok(header) = Header::read(self) else {
-            return Ok(());
-        };
-        match header.reencrypted_by() {
-            None => Ok(()),
-            Some(users) => {
-                let path = place.to_owned();
-                Err(VolumeError::Block(BlockError::InUse { path, users }).into())
-            }
-        }
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn check_settled(&self, _: &Path) -> Result<(), Failure> {
-        Ok(())
-    }
-
-    /// Takes the lock under which cryptsetup reads and changes headers, and holds it while this is
-    /// open. If its folder cannot be used, it continues without the lock, as cryptsetup does.
-    #[cfg(target_os = "linux")]
-    fn lock_header(&mut self, place: &Path) -> Result<(), Failure> {
-        let (device, lock) = match self {
-            Self::File(device, lock) => (device, lock),
-            Self::Nbd(_) => return Ok(()),
-            // cryptsetup locks devices, and this is none.
-            Self::Part(_) => return Ok(()),
-        };
-        match hold::MetadataLock::of(device, place) {
-            Ok(taken) => *lock = Some(taken),
-            Err(error @ BlockError::Examine { .. }) => {
-                eprintln!(
-                    "warning: {}",
-                    Failure::from(VolumeError::Block(error)).what()
-                );
-            }
-            Err(error) => return Err(VolumeError::Block(error).into()),
-        }
-        Ok(())
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn lock_header(&mut self, _: &Path) -> Result<(), Failure> {
-        Ok(())
+        Ok(Self::File(opened))
     }
 
     #[cfg(target_os = "linux")]
@@ -216,7 +157,7 @@ impl Disk {
 
     fn device(&self) -> &dyn BlockDevice {
         match self {
-            Self::File(device, _) => device,
+            Self::File(device) => device,
             #[cfg(target_os = "linux")]
             Self::Nbd(export) => &export.device,
             Self::Part(part) => part.device(),
@@ -243,7 +184,7 @@ impl Disk {
     /// beside.
     pub fn answers_at_once(&self) -> bool {
         match self {
-            Self::File(device, _) => device.engine() == Engine::Pread,
+            Self::File(device) => device.engine() == Engine::Pread,
             #[cfg(target_os = "linux")]
             Self::Nbd(_) => false,
             Self::Part(part) => part.whole().answers_at_once(),
@@ -255,7 +196,7 @@ impl Disk {
     #[cfg(target_os = "linux")]
     pub fn keeps_lost_writes(&self) -> bool {
         match self {
-            Self::File(..) => false,
+            Self::File(_) => false,
             Self::Nbd(_) => true,
             Self::Part(part) => part.whole().keeps_lost_writes(),
         }
@@ -315,7 +256,7 @@ impl BlockDevice for Disk {
 
     fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
         match self {
-            Self::File(device, _) => device.set_len(bytes),
+            Self::File(device) => device.set_len(bytes),
             _ => Err(BlockError::Unsupported {
                 operation: OperationKind::Write,
             }),
@@ -389,7 +330,10 @@ pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Fai
 /// # Errors
 /// Exit code 4, and those of opening it for reading.
 pub fn check_settled(place: &Path) -> Result<(), Failure> {
-    Disk::open(place, Use::Read)?.check_settled(place)
+    Ok(volume::check_settled(
+        &Disk::open(place, Use::Read)?,
+        place,
+    )?)
 }
 
 /// Opens what is to be overwritten, if it is not in use and, unless the loss is
@@ -397,7 +341,7 @@ pub fn check_settled(place: &Path) -> Result<(), Failure> {
 /// writes to it in between.
 pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
     losses::guard_use(place)?;
-    let disk = Disk::held(place, Use::Overwrite, Hold::Usual)?;
+    let disk = Disk::held(place, Use::Overwrite, false)?;
     operate::check_blank(&disk, losses::accepted(confirmed))
         .map_err(|error| losses::at(place, error))?;
     backups::keep(place, &disk)?;

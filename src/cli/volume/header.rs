@@ -6,7 +6,7 @@ mod restore;
 mod save;
 
 pub use alone::unlock as unlock_alone;
-pub use own::{check_in_place, check_to_write, out_of_date, refused};
+pub use own::{check_to_write, refused};
 
 use super::arguments::VolumeArguments;
 use super::backups::{self, Change, Otherwise};
@@ -134,7 +134,7 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
             "Give --label, --subsystem or --uuid.",
         ));
     }
-    let devices = options.volume.devices_for_header(Use::ChangeHeader)?;
+    let devices = options.volume.devices(Use::ChangeHeader)?;
     let device = devices.header();
     let format = options.volume.format(device)?;
     let uuid = options.uuid.as_deref().map(|uuid| match uuid {

@@ -203,7 +203,7 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
         (Some(slot), true) if !options.secret.is_given() => {
-            let (devices, _, header) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
+            let (devices, _, header) = open(volume, volume.devices(Use::ChangeHeader)?)?;
             (devices, header, Some(slot))
         }
         (named, _) => {
@@ -252,7 +252,7 @@ fn take(
     secret: &Secret,
     slot: Option<u32>,
 ) -> Result<(Devices, LuksHeader, Unlocked), Failure> {
-    let (devices, _, now) = open(volume, volume.devices_for_header(Use::ChangeHeader)?)?;
+    let (devices, _, now) = open(volume, volume.devices(Use::ChangeHeader)?)?;
     let unlocked = match now == header {
         true => unlocked,
         false => unlock(&now, &devices, secret, slot)?,

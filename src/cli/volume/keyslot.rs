@@ -9,7 +9,7 @@ use cipher::Key;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use volume::luks2::{Header, KeyslotOptions};
+use volume::luks2::Header;
 use volume::{
     Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, operate,
 };
@@ -215,14 +215,6 @@ impl NewSecretArguments {
             (None, Some(path)) => secrets::key_in(path),
             (None, None) => secrets::ask_twice(image, empty),
         }
-    }
-}
-
-/// The options of a new key slot. Whether its passphrase may be empty was decided by [`Empty`].
-pub fn keyslot_options(kdf: Kdf) -> KeyslotOptions {
-    KeyslotOptions {
-        allow_empty: true,
-        ..KeyslotOptions::new(kdf)
     }
 }
 

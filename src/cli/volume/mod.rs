@@ -2,7 +2,6 @@
 
 mod arguments;
 mod backups;
-mod beside;
 mod convert;
 mod copy;
 mod create;
@@ -23,7 +22,6 @@ mod reencrypt;
 mod resize;
 mod secrets;
 mod typed;
-mod volatile;
 
 #[cfg(target_os = "linux")]
 mod mount;

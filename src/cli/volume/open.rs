@@ -3,7 +3,6 @@
 use super::arguments::{Devices, VolumeArguments};
 use super::header::{check_to_write, unlock_alone};
 use super::losses;
-use super::reencrypt::is_beside;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -14,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use volume::judge::{State, Use};
+use volume::operate;
 use volume::{
     Access, Format, Limits, Opened, Opening, Row, Secret, Terms, VolumeError, bestcrypt,
     has_equal_halves, tcrypt,
@@ -149,7 +149,7 @@ pub fn unlock(
         header = disk;
     }
     // A write now might change the data by which the reencryption recognises them.
-    let beside = volume.named_header().is_none() && is_beside(volume.image())?;
+    let beside = volume.named_header().is_none() && operate::is_beside(&volume.site())?;
     if access == Access::Write && beside {
         return Err(VolumeError::RecoveryNeeded.into());
     }

@@ -29,18 +29,16 @@ pub struct ResizeOptions {
 pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
     let volume = &options.volume;
     let format = volume.family().map(|family| family.format());
-    let (mut place, secret) = match format {
-        Some(format) => {
-            volume.refuse_foreign_options(format)?;
-            let place = volume.devices(Use::ChangeLayout)?.into_place();
-            (place, Some(options.secret.secret(format, volume.image())?))
-        }
-        None => (volume.place_to_change(Use::ChangeLayout)?, None),
-    };
+    if let Some(format) = format {
+        volume.refuse_foreign_options(format)?;
+    }
+    let mut place = volume.devices(Use::ChangeLayout)?.into_place();
     if format.is_none() {
         volume.format(place.header())?;
         volume.check_luks(place.header())?;
     }
+    let secret = format.map(|format| options.secret.secret(format, volume.image()));
+    let secret = secret.transpose()?;
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });
     let wanted = volume.options(options.yes)?;

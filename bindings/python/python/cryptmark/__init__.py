@@ -17,11 +17,11 @@ from ._operate import (
     change_password,
     convert,
     create,
-    reencrypt,
     repair_header,
     resize,
     restore_header,
 )
+from ._reencrypt import decrypt, encrypt, reencrypt
 from ._run import Run, run
 from ._volume import Volume, info, open
 
@@ -41,6 +41,8 @@ __all__ = [
     "change_password",
     "convert",
     "create",
+    "decrypt",
+    "encrypt",
     "formats",
     "info",
     "open",

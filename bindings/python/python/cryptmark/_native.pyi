@@ -56,6 +56,7 @@ def create(
 ) -> Dict[str, Any]: ...
 def reencrypt(
     path: str,
+    change: str,
     secret: Union[str, Tuple[str, bytearray]],
     kept: List[Union[str, Tuple[str, bytearray]]],
     options: Dict[str, Any],

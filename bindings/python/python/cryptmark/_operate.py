@@ -1,4 +1,4 @@
-"""Volumes made and changed: `create`, `reencrypt`, `convert` and `resize`."""
+"""Volumes made and changed: `create`, `convert`, `resize`, and their headers and passwords."""
 
 from __future__ import annotations
 
@@ -87,50 +87,6 @@ def create(
     )
     with _secrets((passphrase, key_file, None), (None, None, volume_key)) as (secret, key):
         return _native.create(os.fsdecode(path), secret, key, options)
-
-
-def reencrypt(
-    path: Path,
-    passphrase: Any = None,
-    *,
-    key_file: Any = None,
-    keep: Iterable[Any] = (),
-    header: Optional[Path] = None,
-    key_slot: Optional[int] = None,
-    cipher: Optional[str] = None,
-    key_size: Optional[int] = None,
-    hash: Optional[str] = None,
-    sector_size: Optional[int] = None,
-    pbkdf: Optional[str] = None,
-    iter_time: Optional[int] = None,
-    allow: Iterable[str] = (),
-    ask: Optional[Ask] = None,
-    progress: Optional[Progress] = None,
-) -> None:
-    """Gives the data of the LUKS2 volume at `path` another key, and another cipher if you name one.
-
-    The secret that opens the volume stays, and so do the passphrases in `keep`. All other key slots
-    are lost, which is asked for as in `create`. Calling it again continues what was stopped; the
-    volume opens at any time. Make a backup of the header first.
-    """
-    options = _options(
-        header=header,
-        key_slot=key_slot,
-        cipher=cipher,
-        key_size=key_size,
-        hash=hash,
-        sector_size=sector_size,
-        pbkdf=pbkdf,
-        iter_time=iter_time,
-        allow=allow,
-        ask=ask,
-        progress=progress,
-    )
-    kept = [(secret, None, None) for secret in keep]
-    with _secrets((passphrase, key_file, None), *kept) as (secret, *others):
-        if secret is None:
-            raise ValueError("give the secret that opens the volume now")
-        _native.reencrypt(os.fsdecode(path), secret, others, options)
 
 
 def convert(path: Path, format: str, *, header: Optional[Path] = None) -> bool:

@@ -18,8 +18,8 @@ const FOLDER: &str = "/run/cryptsetup";
 /// How long another program may take to change a header.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Keeps cryptsetup, and other programs that do as it does, from reading or changing
-/// a header; until it is dropped.
+/// Keeps cryptsetup, and other programs that do as it does, from changing a header, and one that is
+/// not shared from reading it as well; until it is dropped.
 #[derive(Debug)]
 pub struct MetadataLock {
     file: Arc<File>,
@@ -35,6 +35,31 @@ impl MetadataLock {
     /// [`BlockError::InUse`] where another program does not let go of it, and
     /// [`BlockError::Examine`] where there can be no such lock here.
     pub fn of(device: &FileDevice, path: &Path) -> Result<Self, BlockError> {
+        let how = FlockOperation::NonBlockingLockExclusive;
+        Self::taken(device, path, how, PATIENCE)
+    }
+
+    /// The same with others that only read the header.
+    ///
+    /// # Errors
+    /// Those of [`of`](Self::of).
+    pub fn shared(device: &FileDevice, path: &Path) -> Result<Self, BlockError> {
+        let how = FlockOperation::NonBlockingLockShared;
+        Self::taken(device, path, how, PATIENCE)
+    }
+
+    /// The same, if it can be had at once.
+    pub fn shared_if_free(device: &FileDevice, path: &Path) -> Option<Self> {
+        let how = FlockOperation::NonBlockingLockShared;
+        Self::taken(device, path, how, Duration::ZERO).ok()
+    }
+
+    fn taken(
+        device: &FileDevice,
+        path: &Path,
+        how: FlockOperation,
+        patience: Duration,
+    ) -> Result<Self, BlockError> {
         let file = device.file();
         if device.path_kind() == PathKind::BlockDevice {
             let number = file
@@ -42,13 +67,13 @@ impl MetadataLock {
                 .map_err(|error| unusable(path, error))?
                 .rdev();
             let name = format!("L_{}:{}", major(number), minor(number));
-            return resource(&name, path, PATIENCE);
+            return resource(&name, path, how, patience);
         }
         let lock = Self {
             file: Arc::clone(file),
             resource: None,
         };
-        match locked(&lock.file, PATIENCE) {
+        match locked(&lock.file, how, patience) {
             Ok(true) => Ok(lock),
             Ok(false) => Err(in_use(path, &lock.file)),
             Err(error) => Err(unusable(path, error)),
@@ -60,6 +85,8 @@ impl Drop for MetadataLock {
     fn drop(&mut self) {
         if let Some(path) = &self.resource
             && is_at(&self.file, path)
+            // Nobody shares it.
+            && flock(&*self.file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
             // A program that waits for the lock sees that the file is gone, and makes another.
             let _ = std::fs::remove_file(path);
@@ -77,7 +104,9 @@ impl Drop for MetadataLock {
 /// [`BlockError::Examine`] where there can be no such lock here.
 pub fn lock_resource(name: &str) -> Result<MetadataLock, BlockError> {
     let name = format!("LN_{name}");
-    resource(&name, &Path::new(FOLDER).join(&name), Duration::ZERO)
+    let path = Path::new(FOLDER).join(&name);
+    let how = FlockOperation::NonBlockingLockExclusive;
+    resource(&name, &path, how, Duration::ZERO)
 }
 
 /// The programs that have locked that name; `None` if it is free, or if this user may not know.
@@ -91,7 +120,12 @@ pub fn resource_users(name: &str) -> Option<Users> {
 }
 
 /// Locks a file of [`FOLDER`], which is `path` in errors.
-fn resource(name: &str, path: &Path, patience: Duration) -> Result<MetadataLock, BlockError> {
+fn resource(
+    name: &str,
+    path: &Path,
+    how: FlockOperation,
+    patience: Duration,
+) -> Result<MetadataLock, BlockError> {
     let folder = Path::new(FOLDER);
     let failed = |error| unusable(folder, error);
     let begun = Instant::now();
@@ -99,7 +133,7 @@ fn resource(name: &str, path: &Path, patience: Duration) -> Result<MetadataLock,
         let at = folder.join(name);
         let file = Arc::new(open_in(folder, name).map_err(failed)?);
         let left = patience.saturating_sub(begun.elapsed());
-        if !locked(&file, left).map_err(failed)? {
+        if !locked(&file, how, left).map_err(failed)? {
             return Err(in_use(path, &file));
         }
         // The previous holder may have removed the file.
@@ -126,10 +160,10 @@ fn open_in(folder: &Path, name: &str) -> io::Result<File> {
 }
 
 /// Whether the lock could be had within `patience`.
-fn locked(file: &File, patience: Duration) -> io::Result<bool> {
+fn locked(file: &File, how: FlockOperation, patience: Duration) -> io::Result<bool> {
     let begun = Instant::now();
     loop {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        match flock(file, how) {
             Ok(()) => return Ok(true),
             Err(Errno::INTR) => {}
             Err(Errno::WOULDBLOCK) if begun.elapsed() >= patience => return Ok(false),

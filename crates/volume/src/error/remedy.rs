@@ -248,7 +248,19 @@ impl VolumeError {
                     .to_owned()
             }
             Self::Judged(finding) => finding.remedy(),
-            Self::Impossible { instead, .. } => instead.clone(),
+            Self::Impossible { instead, .. } | Self::Standing { instead, .. } => instead.clone(),
+            Self::NoJournal { .. } => "Convert it to LUKS2 first.".to_owned(),
+            Self::LeftBehind { .. } => {
+                "Reencrypt it again first: that puts the header where it belongs.".to_owned()
+            }
+            Self::Partly { error, .. } => self.going_on(&error.remedy()),
+            Self::Longer { .. } => {
+                "The data behind that byte are unchanged. Copy them, and cut the file.".to_owned()
+            }
+            Self::CannotWrite { .. } => {
+                "Check the permissions and the free space, and run it again.".to_owned()
+            }
+            Self::Caller(_) => "Mend that, and run it again.".to_owned(),
             Self::NoRoom(_) => {
                 "Make room on the disk that has the file. Nothing was changed.".to_owned()
             }
@@ -273,6 +285,25 @@ impl VolumeError {
             Self::KdfParameter { what, least, .. } => {
                 format!("Give at least {least} {what}. A header with less is damaged.")
             }
+        }
+    }
+
+    /// What to do after a part of the data was converted; `first` is the remedy of what went wrong.
+    #[doc(hidden)]
+    pub fn going_on(&self, first: &str) -> String {
+        let Self::Partly { error, keys, .. } = self else {
+            return first.to_owned();
+        };
+        let kept = match keys {
+            None => "The header keeps both keys.".to_owned(),
+            Some(path) => format!(
+                "Keep {} with the volume: without that file, nothing opens it.",
+                path.display()
+            ),
+        };
+        match **error {
+            Self::Stopped => format!("{kept} Run it again to continue."),
+            _ => format!("{kept} {first} Run it again to continue."),
         }
     }
 }

@@ -36,7 +36,8 @@ impl KeySlotCost {
     }
 
     /// The derivation for a key slot of `format`; `hash` is that of PBKDF2.
-    pub(super) fn kdf(self, format: Format, hash: Option<Hash>) -> Result<Kdf, VolumeError> {
+    #[doc(hidden)]
+    pub fn kdf(self, format: Format, hash: Option<Hash>) -> Result<Kdf, VolumeError> {
         let (kind, time) = match self {
             Self::Fixed(kdf) => return Ok(kdf),
             Self::Time(kind, time) => (kind, time),

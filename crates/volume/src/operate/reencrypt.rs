@@ -1,258 +1,327 @@
-//! Another cipher or key for the data where they are.
+//! Another cipher or key for the data where they are; and data encrypted where they are, or
+//! decrypted.
 
-use super::create::usual_key_bytes;
-use super::keys::KeySlotCost;
-use super::wipe::check_cipher;
-use super::{Report, impossible};
-use crate::judge::{self, State, Use};
-use crate::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
-use crate::place::Place;
-use crate::{Format, Given, Hash, Limits, LuksHeader, Own, Parameters, Secret, VolumeError};
-use block::BlockDevice;
-use cipher::{CipherSpec, Key, SectorSize};
+mod caller;
+mod chosen;
+mod in_place;
+mod journal;
+mod tcrypt;
 
-/// What the data become.
-///
-/// `parameters` have the new cipher, key size, sector size and hash; what is not said stays, but for
-/// the key. `key_slot` is the slot that the secret opens.
-#[derive(Debug)]
-pub struct Reencryption {
-    /// The new cipher and sizes.
-    pub parameters: Parameters,
-    /// What a secret costs those who try it.
-    pub cost: KeySlotCost,
-    /// The secrets of other key slots, which stay. All others are lost.
-    pub kept: Vec<Key>,
-    /// What may be lost, or may be weak.
-    pub accepted: Vec<State>,
-    /// Bounds of the work that a header may demand.
-    pub limits: Limits,
+pub use caller::{Caller, Given};
+pub use chosen::opened;
+pub use in_place::{check_in_place, is_beside};
+
+use super::{Options, impossible};
+use crate::judge::Use;
+use crate::luks2::{Header, Keys};
+use crate::place::{Place, Site};
+use crate::{Format, VolumeError, volume};
+use block::{BlockDevice, folder_of, hold};
+use chosen::{Chosen, check_apart};
+use cipher::Key;
+use in_place::Settled;
+use std::path::Path;
+
+/// What is done to the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// They get another key, and the cipher and sizes of the options.
+    Anew,
+    /// They are not encrypted, and are going to be.
+    Encrypt,
+    /// They are decrypted for good.
+    Decrypt,
 }
 
-impl Default for Reencryption {
-    /// A new key, and nothing else.
-    fn default() -> Self {
-        Self {
-            parameters: Parameters::default(),
-            cost: KeySlotCost::default(),
-            kept: Vec::new(),
-            accepted: Vec::new(),
-            limits: Limits::default(),
-        }
-    }
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reencrypted {
+    /// All is done.
+    Done,
+    /// A header that an interrupted run had taken away is back in its place; nothing had begun.
+    PutBack,
 }
 
-/// Gives the data of a LUKS2 volume another key, and another cipher if that is asked for. A change
+/// Gives the data of a LUKS2, TrueCrypt or VeraCrypt volume another key, and the cipher, key size,
+/// sector size and hash of the options; or encrypts data in place as LUKS2, or decrypts it. A change
 /// that was stopped is continued, whatever was asked for then.
 ///
-/// `place` is open for [`Use::Reencrypt`]. The volume opens at any time, also after the program was
-/// killed; call this again to continue.
+/// The volume opens at any time, also after the program was killed. Do the same again to continue.
+/// While the header is in another file, it opens with that: the one that `site` names, or
+/// `IMAGE.cryptmark-header` beside the volume.
 ///
 /// # Errors
-/// [`VolumeError::Judged`] for key slots that would be lost, a cipher that does not protect, and
-/// data that do not belong to their header; [`VolumeError::Impossible`] for volumes that are not of
-/// LUKS2, and for a volume key without a passphrase; those of unlocking. Nothing was changed then.
-/// [`VolumeError::Stopped`] if `report` asks for it, and those of reading and writing.
+/// [`VolumeError::Judged`] for what would be lost or weak; [`VolumeError::Impossible`] and
+/// [`VolumeError::Standing`] for what is not possible, or not now; those of unlocking and of the
+/// caller. Nothing was changed then. [`VolumeError::Partly`] with [`VolumeError::Stopped`] if the
+/// caller asks for it, and with those of reading and writing.
 pub fn reencrypt(
-    place: &Place,
-    secret: &Secret,
-    options: &Reencryption,
-    report: Report<'_>,
+    site: &Site<'_>,
+    change: Change,
+    options: &Options,
+    caller: &dyn Caller,
+) -> Result<Reencrypted, VolumeError> {
+    check_format(change, options)?;
+    site.check_names()?;
+    let image = site.image();
+    if let Some(header) = site.named_header().filter(|path| is_at(path, &site.side())) {
+        return Err(impossible(
+            format!("{} is a name that is used here itself", header.display()),
+            "Give the file with the header another name, or name none.",
+        ));
+    }
+    // Checked first, so that nobody types a passphrase in vain.
+    site.check_free(match change {
+        Change::Encrypt => Use::Encrypt,
+        _ => Use::Reencrypt,
+    })?;
+    if site.named_header().is_some()
+        && in_place::header_beside(site)?.is_some_and(|beside| beside.is_reencrypting())
+    {
+        return Err(standing(
+            format!(
+                "{} is the header of an unfinished reencryption of {}",
+                site.side().display(),
+                image.display()
+            ),
+            "Finish that first, without a header of another name.",
+        ));
+    }
+    if in_place::is_beside(site)? {
+        match (in_place::settle(site)?, change) {
+            (Settled::Begun, _)
+            | (Settled::Decrypted, Change::Encrypt)
+            | (Settled::PutBack, Change::Decrypt) => {}
+            (Settled::Decrypted, _) => return Ok(Reencrypted::Done),
+            (Settled::PutBack, _) => return Ok(Reencrypted::PutBack),
+        }
+    }
+    let family = options.family();
+    let journal = site.apart().filter(|path| path.exists());
+    if let Some(path) = &journal {
+        // A run that was killed may have left its name in a cache, and nowhere else.
+        journal::sync_name(path)?;
+    }
+    let begun = match &journal {
+        Some(path) => is_begun(&*site.open_at(path, Use::Read)?)?,
+        // Their headers say nothing of it, and need not be readable.
+        None => family.is_none() && is_begun(&*site.open(Use::Read)?)?,
+    };
+    match (change, begun, &journal, family) {
+        (Change::Encrypt, false, ..) => in_place::encrypt(site, options, caller),
+        (Change::Decrypt, false, None, _) => in_place::decrypt(site, options, caller),
+        (Change::Anew | Change::Encrypt, _, None, Some(family)) => {
+            tcrypt::begin(site, family, options, caller)
+        }
+        _ => of_header(site, change, options, caller, journal.as_deref()),
+    }
+    .map(|()| Reencrypted::Done)
+}
+
+/// The same of a volume that has a header. `journal` is where that is, if not with the data.
+fn of_header(
+    site: &Site<'_>,
+    change: Change,
+    options: &Options,
+    caller: &dyn Caller,
+    journal: Option<&Path>,
 ) -> Result<(), VolumeError> {
-    if !secret.is_here() {
-        return Err(VolumeError::Forked { what: "the secret" });
-    }
-    let device = place.header();
-    let mut header = match LuksHeader::read(device)? {
-        LuksHeader::Luks2(header) => *header,
-        LuksHeader::Luks1(_) => return Err(no_journal()),
+    let image = site.image();
+    let place = site.place(Use::Reencrypt)?;
+    // A TrueCrypt or VeraCrypt volume has a header of LUKS2 meanwhile.
+    let format = match (options.family(), options.format) {
+        (Some(_), _) => Format::Luks2,
+        (None, Some(format)) => format,
+        (None, None) => volume::detect(place.header())?,
     };
-    if place.is_apart() && !header.is_decrypted() {
-        check_apart(&header, place.data(), &options.accepted)?;
-    }
-    let keys = if header.is_reencrypting() {
-        if header.reencryption_mode() != Some("reencrypt") {
-            return Err(VolumeError::RecoveryNeeded);
+    match format {
+        Format::Luks2 => {}
+        Format::Luks1 => {
+            let header = journal.unwrap_or(image).to_owned();
+            return Err(VolumeError::NoJournal { header });
         }
-        header.unlock_both(device, secret, &options.limits)?
-    } else {
-        let chosen = Chosen::of(&header, place.data(), options)?;
-        let slot = options.parameters.key_slot;
-        let unlocked = header.unlock(device, secret, slot, &options.limits)?;
-        let first = first_kept(secret, unlocked.slot)?;
-        let kept = kept(&header, device, first, options)?;
-        chosen.begin(&mut header, place, (unlocked.key, &kept), options)?
+        format => {
+            return Err(impossible(
+                format!("a {} volume cannot be reencrypted in place", format.title()),
+                "Make a LUKS2 volume, and copy the data into it.",
+            ));
+        }
+    }
+    let mut header = Header::read(place.header())?;
+    if let (true, Some(path)) = (header.is_for_another(), journal) {
+        check_mode(change, &header)?;
+        return tcrypt::go_on(site, &mut header, (&place, path), options, caller);
+    }
+    if let Some(named) = site.named_header() {
+        if header.length_afterwards().is_some() {
+            return Err(standing(
+                format!(
+                    "{} is a header that belongs before the data of {}",
+                    named.display(),
+                    image.display()
+                ),
+                format!(
+                    "Rename it to {}, and name no header.",
+                    site.side().display()
+                ),
+            ));
+        }
+        if !header.is_decrypted() && check_apart(&header, place.data(), &options.accepted)? {
+            caller.warn(&out_of_date(image, named));
+        }
+    }
+    if header.is_reencrypting() {
+        check_mode(change, &header)?;
+        let secret = caller.secret(format)?;
+        let keys = header.unlock_both(place.header(), &secret, &options.limits)?;
+        let length = header.length_afterwards();
+        let end = header.end_of_encryption(place.data())?;
+        let devices = (place.header(), place.data());
+        work(site, &mut header, devices, &keys, (journal, caller))?;
+        let now = place.data().length()?;
+        drop(place);
+        in_place::finish(site, &header, length)?;
+        return match end {
+            Some(end) if now > end => Err(in_place::longer(site, end)),
+            _ => Ok(()),
+        };
+    }
+    if header.is_decrypted() {
+        return match header.has_decrypted(place.data())? {
+            Some(true) if change == Change::Decrypt => Ok(()),
+            Some(false) => Err(VolumeError::OtherData),
+            _ => Err(standing(
+                "the header says that all data are decrypted, and nothing is left to do",
+                "To encrypt them again, encrypt them with another file for the header.",
+            )),
+        };
+    }
+    let keys = match change {
+        Change::Decrypt => {
+            let secret = caller.secret(format)?;
+            let slot = options.parameters.key_slot;
+            let unlocked = header.unlock(place.header(), &secret, slot, &options.limits)?;
+            let keys = Keys {
+                old: unlocked.key,
+                new: Key::from_slice(&[]),
+            };
+            let (device, data) = (place.header(), place.data());
+            caller.begin()?;
+            header.begin_decryption(device, data, &keys, false, &options.accepted)?;
+            keys
+        }
+        Change::Anew | Change::Encrypt => anew(&mut header, &place, options, caller)?,
     };
-    run(&mut header, (device, place.data()), &keys, report)
+    let devices = (place.header(), place.data());
+    work(site, &mut header, devices, &keys, (journal, caller))
 }
 
-/// LUKS1 has no reencryption.
-pub fn no_journal() -> VolumeError {
-    impossible(
-        "a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal",
-        "Convert it to LUKS2 first.",
-    )
+/// Begins with another cipher, sector size or key. Returns both keys.
+fn anew(
+    header: &mut Header,
+    place: &Place,
+    options: &Options,
+    caller: &dyn Caller,
+) -> Result<Keys, VolumeError> {
+    let chosen = Chosen::of(header, place.data(), options, caller)?;
+    for warning in &chosen.warnings {
+        caller.warn(warning);
+    }
+    let secret = caller.secret(Format::Luks2)?;
+    let slot = options.parameters.key_slot;
+    let unlocked = header.unlock(place.header(), &secret, slot, &options.limits)?;
+    let first = chosen::first_kept(&secret, unlocked.slot)?;
+    let kept = caller.kept(header, place.header(), first)?;
+    chosen.begin(header, place, (unlocked.key, &kept), options, caller)
 }
 
-/// The key slot that the secret has opened, which stays, and the secret.
-///
-/// # Errors
-/// [`VolumeError::Impossible`] for a volume key.
-pub fn first_kept(secret: &Secret, slot: Option<u32>) -> Result<(u32, Key), VolumeError> {
-    match (secret, slot) {
-        (Secret::Passphrase(words) | Secret::KeyFile(words), Some(slot)) => {
-            Ok((slot, Key::from_slice(words.as_bytes())))
-        }
-        _ => Err(impossible(
-            "the new key slot needs a passphrase",
-            "Give one that opens the volume, not its volume key.",
+/// Goes through all data, from the start or from where it was stopped. `journal` is the file that
+/// has the header meanwhile.
+fn work(
+    site: &Site<'_>,
+    header: &mut Header,
+    (device, data): (&dyn BlockDevice, &dyn BlockDevice),
+    keys: &Keys,
+    (journal, caller): (Option<&Path>, &dyn Caller),
+) -> Result<(), VolumeError> {
+    #[cfg(target_os = "linux")]
+    let _lock = lock(&header.binary.uuid.lossy())?;
+    caller.begin()?;
+    let total = data.geometry().size;
+    let done = header.reencrypt(device, data, keys, &|done| caller.report(done, total));
+    done.map_err(|error| VolumeError::Partly {
+        error: Box::new(error),
+        image: site.image().to_owned(),
+        // One that the data begin with goes where they go.
+        keys: journal
+            .filter(|path| !hold::is_same(path, site.image()))
+            .map(Path::to_owned),
+    })
+}
+
+/// Refuses a type that is not encrypted in place, or decrypted.
+fn check_format(change: Change, options: &Options) -> Result<(), VolumeError> {
+    let verb = match change {
+        Change::Anew => return Ok(()),
+        Change::Encrypt => "encrypted",
+        Change::Decrypt => "decrypted",
+    };
+    match options.format {
+        None | Some(Format::Luks2) => Ok(()),
+        Some(other) => Err(impossible(
+            format!("a {} volume cannot be {verb} in place", other.title()),
+            "Only LUKS2 is possible here. For another type, copy the data.",
         )),
     }
 }
 
-/// The key slots that stay, each with its secret: `first`, and those that the other secrets open.
-fn kept(
-    header: &Header,
-    device: &dyn BlockDevice,
-    first: (u32, Key),
-    options: &Reencryption,
-) -> Result<Vec<(u32, Key)>, VolumeError> {
-    let mut kept = vec![first];
-    for secret in &options.kept {
-        let found = opened(header, device, &kept, secret, &options.limits)?;
-        kept.push((found, Key::from_slice(secret.as_bytes())));
-    }
-    Ok(kept)
-}
-
-/// The key slot that `secret` opens, of those that are not `kept` yet.
-///
-/// # Errors
-/// [`VolumeError::NoKeyslotFits`], and those of [`Header::unlock`].
-pub fn opened(
-    header: &Header,
-    device: &dyn BlockDevice,
-    kept: &[(u32, Key)],
-    secret: &Key,
-    limits: &Limits,
-) -> Result<u32, VolumeError> {
-    let words = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
-    for &slot in header.keyslots_of_data()? {
-        // A slot that no passphrase opens here cannot be kept.
-        if kept.iter().any(|(other, _)| *other == slot)
-            || header.check_keyslot(slot, limits).is_err()
-        {
-            continue;
-        }
-        match header.unlock(device, &words, Some(slot), limits) {
-            Ok(_) => return Ok(slot),
-            Err(VolumeError::NoKeyslotFits { .. }) => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Err(VolumeError::NoKeyslotFits {
-        given: Given::Other,
-    })
-}
-
-/// What is chosen for the data, and is possible.
-#[derive(Debug)]
-pub struct Chosen {
-    spec: CipherSpec,
-    sector_size: SectorSize,
-    key_bytes: usize,
-    hash: Option<Hash>,
-    /// What is weak about it, in words.
-    pub warnings: Vec<String>,
-}
-
-impl Chosen {
-    /// The choice of the options for the data of `header`.
-    ///
-    /// # Errors
-    /// Those of [`reencrypt`].
-    pub fn of(
-        header: &Header,
-        data: &dyn BlockDevice,
-        options: &Reencryption,
-    ) -> Result<Self, VolumeError> {
-        let mut segments = header.metadata.segments.values();
-        let only = (segments.next().map(|it| &it.kind), segments.next());
-        let (
-            Some(SegmentKind::Crypt {
-                encryption,
-                sector_size,
-                ..
-            }),
-            None,
-        ) = only
-        else {
-            return Err(several_segments());
-        };
-        let said = &options.parameters;
-        let spec = match said.cipher()? {
-            Some(spec) => spec,
-            None => encryption.parse()?,
-        };
-        let size = data.geometry().size;
-        let usual = usual_key_bytes(&spec);
-        Ok(Self {
-            spec,
-            sector_size: said.sector_size()?.unwrap_or(*sector_size),
-            key_bytes: said.key_bytes()?.unwrap_or(usual),
-            hash: said.hash()?,
-            warnings: check_cipher(Use::Reencrypt, spec, size, &options.accepted)?,
-        })
-    }
-
-    /// Writes to the header that the reencryption has begun. `old` is the volume key, and the key
-    /// slots beside it stay. Returns both keys.
-    ///
-    /// # Errors
-    /// Those of [`Header::begin_reencryption`].
-    pub fn begin(
-        &self,
-        header: &mut Header,
-        place: &Place,
-        (old, kept): (Key, &[(u32, Key)]),
-        options: &Reencryption,
-    ) -> Result<Keys, VolumeError> {
-        let kept: Vec<(u32, &Key)> = kept.iter().map(|(slot, key)| (*slot, key)).collect();
-        // Before the costs of new key slots are looked for, which takes seconds.
-        header.check_kept(&kept, &options.accepted)?;
-        let kdf = options.cost.kdf(Format::Luks2, self.hash)?;
-        let target = Target {
-            spec: self.spec,
-            sector_size: self.sector_size,
-            keyslot: KeyslotOptions {
-                af_hash: self.hash.unwrap_or(Hash::Sha256),
-                // The secrets are those of before.
-                allow_empty: true,
-                ..KeyslotOptions::new(kdf)
-            },
-        };
-        let new = Key::random(self.key_bytes)?;
-        let keys = Keys { old, new };
-        let (device, data) = (place.header(), place.data());
-        header.begin_reencryption(device, data, &target, &keys, &kept, &options.accepted)?;
-        Ok(keys)
+/// Refuses to go on with something else than what was asked for.
+fn check_mode(change: Change, header: &Header) -> Result<(), VolumeError> {
+    let asked = match change {
+        Change::Anew => return Ok(()),
+        Change::Encrypt => "encrypt",
+        Change::Decrypt => "decrypt",
+    };
+    match header.reencryption_mode() {
+        Some(mode) if mode != asked => Err(standing(
+            format!("the volume is in the middle of another change: `{mode}`"),
+            "Finish that first: reencrypt it, and say neither encrypt nor decrypt.",
+        )),
+        _ => Ok(()),
     }
 }
 
-/// Goes through all data, from the start or from where it was stopped.
-///
-/// # Errors
-/// Those of [`Header::reencrypt`].
-pub fn run(
-    header: &mut Header,
-    (device, data): (&dyn BlockDevice, &dyn BlockDevice),
-    keys: &Keys,
-    report: Report<'_>,
-) -> Result<(), VolumeError> {
-    #[cfg(target_os = "linux")]
-    let _lock = lock(&header.binary.uuid.lossy())?;
-    let total = data.geometry().size;
-    header.reencrypt(device, data, keys, &|done| report(done, total))
+/// What is there must be finished or moved away first.
+fn standing(what: impl Into<String>, instead: impl Into<String>) -> VolumeError {
+    VolumeError::Standing {
+        what: what.into(),
+        instead: instead.into(),
+    }
+}
+
+/// What is said of a header at the start of the data that a separate one has overtaken.
+#[doc(hidden)]
+pub fn out_of_date(image: &Path, named: &Path) -> String {
+    format!(
+        "{} has a header of its own, which is out of date: do not open the volume without {}",
+        image.display(),
+        named.display()
+    )
+}
+
+/// Whether a file that need not be there has this name, however that is spelled.
+fn is_at(path: &Path, name: &Path) -> bool {
+    let folder = folder_of(path).canonicalize();
+    folder.is_ok_and(|folder| folder.join(path.file_name().unwrap_or_default()) == name)
+}
+
+/// Whether there is a header that tells of a reencryption.
+fn is_begun(device: &dyn BlockDevice) -> Result<bool, VolumeError> {
+    match Header::read(device) {
+        Ok(header) => Ok(header.is_reencrypting()),
+        Err(VolumeError::NotThis { .. } | VolumeError::Header { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// The lock under which cryptsetup reencrypts the volume of this UUID. If its folder cannot be
@@ -273,48 +342,8 @@ fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, VolumeError> {
     }
 }
 
-/// Refuses to change data through a separate header if the data have a header of their own. Through
-/// that one they would be read afterwards as if nothing had been done, or be changed a second time.
-/// Returns whether the data have such a header, which is out of date.
-///
-/// # Errors
-/// [`VolumeError::Judged`].
-pub fn check_apart(
-    header: &Header,
-    data: &dyn BlockDevice,
-    accepted: &[State],
-) -> Result<bool, VolumeError> {
-    let Ok(own) = LuksHeader::read(data) else {
-        return Ok(false);
-    };
-    // Decrypted data may be a volume themselves, and so may data that are not encrypted yet.
-    let has_plaintext = header
-        .reencryption_mode()
-        .is_some_and(|mode| mode != "reencrypt");
-    let header = LuksHeader::Luks2(Box::new(header.clone()));
-    let may_be_data = has_plaintext && header.data_offset() == 0;
-    match header.own(&own) {
-        Own::Erased => Ok(false),
-        Own::Other if may_be_data => Ok(false),
-        Own::Other => {
-            let found = format!("the header of another LUKS volume, {}", own.uuid());
-            judge::check(Use::Reencrypt, State::Unencrypted, found, accepted)?;
-            Ok(false)
-        }
-        Own::Older => Ok(true),
-        Own::Same => {
-            let found = "has a header of its own, which would know nothing of the change";
-            judge::check(Use::Reencrypt, State::OtherHeader, found, accepted).map(|()| false)
-        }
-        Own::Newer | Own::Unclear => {
-            let found = judge::CONTRADICTS;
-            judge::check(Use::Reencrypt, State::OtherHeader, found, accepted).map(|()| false)
-        }
-    }
-}
-
 /// Some program has made something else of the volume than encrypted data.
-pub fn several_segments() -> VolumeError {
+pub(super) fn several_segments() -> VolumeError {
     impossible(
         "the volume does not have exactly one segment of encrypted data",
         "Continue with the program that made it so.",

@@ -2,14 +2,12 @@
 //! through which one the data may be changed.
 
 use crate::cli::Failure;
-use crate::cli::volume::arguments::{Devices, side_header};
-use crate::cli::volume::beside;
-use crate::cli::volume::disk::Disk;
+use crate::cli::volume::arguments::Devices;
 use crate::cli::volume::losses;
 use block::BlockDevice;
 use std::path::Path;
-use volume::judge::{State, Use};
-use volume::{LuksHeader, Own, VolumeError, luks2};
+use volume::judge::State;
+use volume::{LuksHeader, Own, VolumeError, operate};
 
 /// Refuses to write through a header that the volume's own header contradicts, because the data
 /// written would be noise under the right one. Returns a warning to print when the volume has
@@ -30,7 +28,7 @@ pub fn check_to_write(
             image.display(),
             own.uuid()
         ))),
-        Own::Older => Ok(Some(out_of_date(named, image))),
+        Own::Older => Ok(Some(operate::out_of_date(image, named))),
         unlike @ (Own::Newer | Own::Unclear) => Err(refusal(named, image, &header, unlike)),
     }
 }
@@ -49,42 +47,6 @@ pub fn refused(
         }
         _ => losses::at(image, error),
     }
-}
-
-/// Refuses to change the header beside a volume if it records no reencryption. That header goes
-/// back to its place, which is recognised by its old content.
-pub fn check_in_place(image: &Path) -> Result<(), Failure> {
-    let side = side_header(image);
-    if !side.exists() {
-        return Ok(());
-    }
-    beside::check(image)?;
-    match luks2::Header::read(&Disk::open(&side, Use::Read)?) {
-        Ok(header) if !header.is_reencrypting() && !header.is_for_another() => Err(Failure::new(
-            4,
-            format!(
-                "{} is a header of {} that an interrupted run left behind",
-                side.display(),
-                image.display()
-            ),
-            format!(
-                "Run `cryptmark volume reencrypt {}` first: it puts that header where it belongs.",
-                image.display()
-            ),
-        )),
-        // One that is damaged may be mended.
-        _ => Ok(()),
-    }
-}
-
-/// What is said of a header at the start of the data that a separate one has overtaken.
-pub fn out_of_date(named: &Path, image: &Path) -> String {
-    format!(
-        "{} has a header of its own, which is out of date: do not open the volume without \
-         --header {}",
-        image.display(),
-        named.display()
-    )
 }
 
 fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure {

@@ -63,19 +63,12 @@ pub fn repair(options: &RepairOptions) -> Result<(), Failure> {
 
 /// Holds the volume so that its header can be written.
 fn place(volume: &VolumeArguments) -> Result<Place, Failure> {
-    let use_ = Use::MendHeader;
-    Ok(match volume.family() {
-        Some(family) => {
-            volume.refuse_foreign_options(family.format())?;
-            volume.devices(use_)?
-        }
-        None => {
-            let devices = volume.devices_for_header(use_)?;
-            volume.check_luks(devices.header())?;
-            devices
-        }
+    let devices = volume.devices(Use::MendHeader)?;
+    match volume.family() {
+        Some(family) => volume.refuse_foreign_options(family.format())?,
+        None => volume.check_luks(devices.header())?,
     }
-    .into_place())
+    Ok(devices.into_place())
 }
 
 /// What is said if a header cannot be mended: where there may be another one.

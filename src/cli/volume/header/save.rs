@@ -1,7 +1,6 @@
 //! `cryptmark volume header backup`.
 
 use super::BackupOptions;
-use crate::cli::volume::volatile;
 use crate::cli::{Failure, print_done, whole};
 use std::io;
 use volume::judge::Use;
@@ -38,7 +37,9 @@ pub fn run(options: &BackupOptions) -> Result<(), Failure> {
             "Give a name on a disk with more room. No part of the backup was kept.",
         ),
     })?;
-    volatile::warn(path, options.volume.image());
+    if let Some(warning) = block::warn_of_memory(path, options.volume.image()) {
+        eprintln!("warning: {warning}");
+    }
     if backup.unread > 0 {
         eprintln!(
             "warning: {} bytes could not be read, and are zeros in the backup",
