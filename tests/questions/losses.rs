@@ -430,7 +430,7 @@ fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
         &format!("{create} other"),
         b"",
         4,
-        &["hidden volume already"],
+        &["hidden volume, which would be destroyed"],
     );
     // With what opens the outer one it could never be opened.
     wrong.extend(refused(
@@ -446,7 +446,7 @@ fn a_hidden_volume_is_made_only_where_the_user_says_that_there_is_none() {
         &format!("{create} other"),
         b"",
         4,
-        &["hidden volume already"],
+        &["hidden volume, which would be destroyed"],
     ));
     nothing_wrong(&wrong);
     sandbox.volume("open v --type veracrypt --veracrypt-pim 1 --hash sha512 --tcrypt-hidden --passphrase-file other");

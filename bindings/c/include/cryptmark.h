@@ -247,6 +247,18 @@ cryptmark_code cryptmark_create(const char *path,
                                 const cryptmark_calls *calls,
                                 cryptmark_error **error);
 
+// Makes a hidden volume of `bytes` bytes at the end of the TrueCrypt or VeraCrypt volume at `path`,
+// which the secret of `outer` opens. The hidden volume gets the secret, cipher, hash, PIM and key
+// files of `hidden`. What the outer volume has there is lost, and so is another hidden volume.
+//
+// `path` is a text. `outer` and `hidden` are from cryptmark_options_new. `calls` is NULL or calls.
+cryptmark_code cryptmark_create_hidden(const char *path,
+                                       const cryptmark_options *outer,
+                                       const cryptmark_options *hidden,
+                                       uint64_t bytes,
+                                       const cryptmark_calls *calls,
+                                       cryptmark_error **error);
+
 // Gives the data of the LUKS2, TrueCrypt or VeraCrypt volume at `path` another key, and the cipher,
 // key_size, sector_size and hash of the options. The secret of the options stays, and those of
 // cryptmark_options_keep. A change that was stopped is continued. The volume opens at any time, with

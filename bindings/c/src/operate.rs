@@ -4,7 +4,9 @@ use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
 use crate::options::cryptmark_options;
 use crate::text::{path_of, text};
 use ::volume::judge::{self, State, Use};
-use ::volume::operate::{self, Change, Creation, Given, KeySlotCost, NewKey, Options};
+use ::volume::operate::{
+    self, Change, Creation, Given, HiddenCreation, KeySlotCost, NewKey, Options,
+};
 use ::volume::{Format, Place, Secret, Site, VolumeError};
 use cipher::Key;
 use std::ffi::{c_char, c_int, c_void};
@@ -118,6 +120,53 @@ pub unsafe extern "C" fn cryptmark_create(
     };
     // SAFETY: as the caller promises.
     unsafe { guarded(error, || worked(path, options, calls, create)) }
+}
+
+/// Makes a hidden volume of `bytes` bytes at the end of the TrueCrypt or VeraCrypt volume at `path`,
+/// which the secret of `outer` opens. The hidden volume gets the secret, cipher, hash, PIM and key
+/// files of `hidden`. What the outer volume has there is lost, and so is another hidden volume.
+///
+/// `path` is a text. `outer` and `hidden` are from cryptmark_options_new. `calls` is NULL or calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_create_hidden(
+    path: *const c_char,
+    outer: *const cryptmark_options,
+    hidden: *const cryptmark_options,
+    bytes: u64,
+    calls: *const cryptmark_calls,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    // SAFETY: as the caller promises.
+    let hidden = unsafe { hidden.as_ref() };
+    let create = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+        let hidden = hidden.ok_or_else(|| Fault::null("hidden"))?;
+        let format = said.format.unwrap_or(Format::Veracrypt);
+        let missing = VolumeError::NoSecret { format };
+        let (Some(secret), Some(new)) = (&said.secret, &hidden.secret) else {
+            return Err(missing.into());
+        };
+        let creation = Creation {
+            parameters: hidden.parameters.clone(),
+            ..Creation::new(format)
+        };
+        let new = NewKey {
+            secret: copy(new.words(format)?),
+            cost: hidden.cost(),
+            allow_empty: hidden.allow_empty,
+        };
+        let place = Place::open(path, None, Use::WriteData)?;
+        let mut wanted = said.wanted();
+        wanted.format = Some(format);
+        let report = |done, total| calls.report(done, total);
+        calls.asking(said, |accepted| {
+            wanted.accepted = accepted.to_vec();
+            let how = (&creation, bytes);
+            HiddenCreation::begin(&place, secret, how, &wanted, &report)?.finish(&new)
+        })?;
+        Ok(())
+    };
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, || worked(path, outer, calls, create)) }
 }
 
 /// Gives the data of the LUKS2, TrueCrypt or VeraCrypt volume at `path` another key, and the cipher,

@@ -81,7 +81,7 @@ static int tells(void *user, uint64_t done, uint64_t total)
 static void operates(const char *scratch, int under_valgrind)
 {
     const uint8_t *one = (const uint8_t *)"one", *two = (const uint8_t *)"two";
-    cryptmark_options *options = cryptmark_options_new();
+    cryptmark_options *options = cryptmark_options_new(), *hidden;
     cryptmark_error *error = NULL;
     cryptmark_volume *volume = NULL;
     struct told told = {"", 0, 0, 0};
@@ -199,6 +199,20 @@ static void operates(const char *scratch, int under_valgrind)
     EXPECT(CRYPTMARK_OK, cryptmark_options_secret(options, CRYPTMARK_PASSPHRASE, two, 3, &error));
     EXPECT(CRYPTMARK_OK, cryptmark_open(scratch, options, &volume, &error));
     cryptmark_close(volume);
+    hidden = cryptmark_options_new();
+    EXPECT(CRYPTMARK_BAD_INPUT,
+           cryptmark_create_hidden(scratch, options, NULL, 1 << 19, &calls, &error));
+    EXPECT(CRYPTMARK_BAD_INPUT,
+           cryptmark_create_hidden(scratch, options, hidden, 1 << 19, &calls, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_secret(hidden, CRYPTMARK_PASSPHRASE, one, 3, &error));
+    EXPECT(CRYPTMARK_OK, cryptmark_options_set(hidden, "veracrypt_pim", "1", &error));
+    EXPECT(CRYPTMARK_PROTECTED,
+           cryptmark_create_hidden(scratch, options, hidden, 1 << 19, NULL, &error));
+    *told.losses = '\0';
+    EXPECT(CRYPTMARK_OK,
+           cryptmark_create_hidden(scratch, options, hidden, 1 << 19, &calls, &error));
+    TRUE(strcmp(told.losses, "hidden weak ") == 0);
+    cryptmark_options_free(hidden);
 end:
     cryptmark_options_free(options);
     TRUE(unlink(scratch) == 0);

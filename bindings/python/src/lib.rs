@@ -35,7 +35,8 @@ mod _native {
     use crate::keys::change_keys;
     #[pymodule_export]
     use crate::operate::{
-        backup_header, change_password, convert, create, mend_header, reencrypt, resize,
+        backup_header, change_password, convert, create, create_hidden, mend_header, reencrypt,
+        resize,
     };
     #[pymodule_export]
     use crate::run::run;

@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use volume::judge::{self, Finding, State, Use};
-use volume::operate::{self, Change, Creation, KeySlotCost, NewKey, PasswordChange};
+use volume::operate::{
+    self, Change, Creation, HiddenCreation, KeySlotCost, NewKey, PasswordChange,
+};
 use volume::tcrypt::Keyfiles;
 use volume::{Format, KdfKind, Parameters, Place, Secret, Site, VolumeError};
 
@@ -199,6 +201,38 @@ pub fn create(
     told.set_item("size", created.data.length)?;
     told.set_item("leaves_old_data", created.leaves_old_data)?;
     Ok(told.unbind())
+}
+
+/// Makes a hidden volume of `size` bytes in the one at `path`. Returns the length of its data.
+#[pyfunction]
+pub fn create_hidden(
+    py: Python<'_>,
+    path: PathBuf,
+    size: u64,
+    outer: (Given<'_>, Options),
+    hidden: (Given<'_>, Options),
+) -> PyResult<u64> {
+    let (secret, options) = outer;
+    let secret = secret.secret(py)?;
+    let mut wanted = options.wanted(py)?;
+    let (new, hidden) = hidden;
+    let new = NewKey {
+        secret: words(new.secret(py)?),
+        cost: KeySlotCost::default(),
+        allow_empty: false,
+    };
+    let creation = Creation {
+        parameters: hidden.parameters().raised(py)?,
+        ..Creation::new(wanted.format.unwrap_or(Format::Veracrypt))
+    };
+    let place = py.detach(|| Place::open(&path, None, Use::WriteData));
+    let place = place.raised(py)?;
+    Calls::during(py, &options, |calls, accepted| {
+        wanted.accepted = accepted.to_vec();
+        let report = |done, total| calls.report(done, total);
+        let begun = HiddenCreation::begin(&place, &secret, (&creation, size), &wanted, &report)?;
+        Ok(begun.finish(&new)?.data.length)
+    })
 }
 
 /// Gives the data of the volume at `path` another key or cipher, or with another `change` encrypts or

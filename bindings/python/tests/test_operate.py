@@ -167,6 +167,32 @@ class Operate(VolumeCase):
             self.assertIn("serpent", str(volume.info))
             self.assertEqual(volume.read(7), b"content")
 
+    def test_a_hidden_volume_is_made_in_another_one(self):
+        vera = {"format": "veracrypt", "veracrypt_pim": 1}
+        path = self.folder / "vera.img"
+        cryptmark.create(
+            path, passphrase=PASSPHRASE, size=4 << 20, quick=True, allow=["weak"], **vera
+        )
+        made = (path, PASSPHRASE, "hidden", 1 << 20)
+        pims = {"outer_pim": 1, "veracrypt_pim": 1}
+        before = path.read_bytes()
+        with self.assertRaises(cryptmark.Protected) as raised:
+            cryptmark.create_hidden(*made, **pims)
+        self.assertEqual(raised.exception.question, "hidden")
+        allow = {"allow": ["hidden", "weak"]}
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.create_hidden(path, PASSPHRASE, PASSPHRASE, 1 << 20, **pims, **allow)
+        with self.assertRaises(cryptmark.BadInput):
+            cryptmark.create_hidden(path, PASSPHRASE, "hidden", 4 << 20, **pims, **allow)
+        with self.assertRaises(cryptmark.WrongSecret):
+            cryptmark.create_hidden(path, "wrong", "hidden", 1 << 20, **pims, **allow)
+        self.assertEqual(path.read_bytes(), before)
+        self.assertEqual(cryptmark.create_hidden(*made, **pims, **allow), 1 << 20)
+        with cryptmark.open(path, "hidden", tcrypt_hidden=True, **vera) as volume:
+            self.assertEqual(volume.size, 1 << 20)
+        with cryptmark.open(path, PASSPHRASE, **vera) as volume:
+            self.assertGreater(volume.size, 1 << 20)
+
     def test_sizes_and_versions_change(self):
         path, _ = self.made(sector_size=512)
         with self.assertRaises(cryptmark.Protected) as raised:

@@ -766,6 +766,13 @@ pub enum VolumeError {
         keys: Option<PathBuf>,
     },
 
+    /// A header and its copy were to be written, and it failed when that had begun.
+    #[error("{error}; the header or its copy may be written already")]
+    Rewritten {
+        /// Why it failed.
+        error: Box<VolumeError>,
+    },
+
     /// The data are encrypted as far as they went at the beginning, and are longer now.
     #[error("{} is encrypted up to byte {end}, and was made longer meanwhile", image.display())]
     Longer {
@@ -821,6 +828,13 @@ impl VolumeError {
         }
     }
 
+    /// The error of writing a header or its copy.
+    pub(crate) fn rewritten(error: Self) -> Self {
+        Self::Rewritten {
+            error: Box::new(error),
+        }
+    }
+
     /// No keyslot opened, of those that were tried if any were.
     pub(crate) fn none_fits(
         format: Format,
@@ -848,7 +862,9 @@ impl VolumeError {
     /// The meaning of the error for the user.
     pub fn verdict(&self) -> Verdict {
         match self {
-            Self::Overwritten { error } | Self::Partly { error, .. } => error.verdict(),
+            Self::Overwritten { error }
+            | Self::Rewritten { error }
+            | Self::Partly { error, .. } => error.verdict(),
             Self::NoKeyslotFits { .. }
             | Self::KeyslotsUntried { .. }
             | Self::NoKeyslot { .. }

@@ -7,6 +7,7 @@
 mod convert;
 mod create;
 mod header;
+mod hidden;
 mod keys;
 mod reencrypt;
 mod resize;
@@ -16,6 +17,7 @@ mod wipe;
 pub use convert::convert;
 pub use create::{Created, Creation, check_create, create};
 pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
+pub use hidden::HiddenCreation;
 pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
 pub use reencrypt::{Caller, Change, Given, Reencrypted, reencrypt};
 pub use resize::resize;
@@ -23,15 +25,11 @@ pub use tcrypt::PasswordChange;
 
 // For the program.
 #[doc(hidden)]
-pub use create::{check_pim, natural_sector_size, usual_key_bytes};
-#[doc(hidden)]
 pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]
 pub use reencrypt::{check_in_place, is_beside, opened, out_of_date};
 #[doc(hidden)]
 pub use resize::is_blank;
-#[doc(hidden)]
-pub use tcrypt::{check_behind, hides, strange_at};
 #[doc(hidden)]
 pub use wipe::{check_blank, check_cipher, check_content, reserve};
 

@@ -7,7 +7,7 @@ pub use new_file::NewFile;
 pub use site::{Files, Opener, Site};
 
 use crate::VolumeError;
-use crate::judge::{self, State, Use};
+use crate::judge::{self, Finding, State, Use};
 use block::{BlockDevice, BlockError, FileDevice, FileOptions, HeaderLock, Hold};
 use std::fmt;
 use std::path::Path;
@@ -154,6 +154,14 @@ impl Place {
     /// The device with the header, which may be that of the data.
     pub fn header(&self) -> &dyn BlockDevice {
         &**self.header.as_ref().unwrap_or(&self.data)
+    }
+
+    /// What was judged where the header is, which may be a device of its own.
+    pub(crate) fn at_header<T>(&self, judged: Result<T, VolumeError>) -> Result<T, VolumeError> {
+        judged.map_err(|error| match self.is_apart() {
+            true => Finding::of_header(error),
+            false => error,
+        })
     }
 
     /// Whether the header is on a device of its own.

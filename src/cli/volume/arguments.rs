@@ -263,7 +263,11 @@ impl VolumeArguments {
 
     /// What is said of the volume if it has this error.
     pub fn at(&self, error: VolumeError) -> Failure {
-        losses::at(&self.image, error)
+        let header = match &error {
+            VolumeError::Judged(finding) if finding.in_header => self.header.as_deref(),
+            _ => None,
+        };
+        losses::at(header.unwrap_or(&self.image), error)
     }
 
     /// Refuses a header beside the volume that is not its own. One that is used is named once.

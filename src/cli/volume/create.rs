@@ -252,7 +252,7 @@ impl CreateOptions {
     ///
     /// # Errors
     /// Those of reading key files.
-    fn creation(&self) -> Result<Creation, Failure> {
+    pub fn creation(&self) -> Result<Creation, Failure> {
         let keyfiles = match self.keyfiles.is_empty() {
             true => None,
             false => Some(Keyfiles::read(&self.keyfiles)?),
@@ -302,8 +302,12 @@ impl CreateOptions {
 
     /// Says of a volume that was not finished what is left of the data that were there.
     fn unfinished(&self, error: VolumeError) -> Failure {
-        let VolumeError::Overwritten { error } = error else {
-            return self.said(error);
+        let error = match error {
+            VolumeError::Overwritten { error } => error,
+            error @ VolumeError::Stopped => {
+                return self.said(error).with_remedy("Nothing was made.".to_owned());
+            }
+            error => return self.said(error),
         };
         let kept = match backups::kept() {
             Some(path) => format!(" The header that was there is kept in {}.", path.display()),
@@ -372,14 +376,6 @@ impl CreateOptions {
                 "Omit it, or choose another --type.",
             )),
         }
-    }
-
-    /// The ciphers and the derivation of a hidden volume.
-    ///
-    /// # Errors
-    /// Those of the engine, of names that name nothing.
-    pub fn tcrypt(&self, family: Family) -> Result<volume::tcrypt::Creation, Failure> {
-        Ok(self.creation()?.tcrypt(family)?)
     }
 }
 

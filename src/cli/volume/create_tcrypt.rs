@@ -5,100 +5,48 @@ use super::disk::Disk;
 use super::losses;
 use super::open::Search;
 use crate::cli::{Failure, print_done};
-use block::ByteRange;
-use cipher::Key;
+use std::sync::Arc;
 use volume::judge::Use;
-use volume::tcrypt::{Family, Keyfiles, Opening, Place, Sealing, Unlocked};
-use volume::{Limits, Secret, operate};
+use volume::operate::{HiddenCreation, KeySlotCost, NewKey, Options};
+use volume::tcrypt::{Family, Keyfiles, Progress};
+use volume::{Parameters, Place};
 
 /// Makes a hidden volume at the end of the normal one.
 pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), Failure> {
-    let creation = options.tcrypt(family)?;
-    let sealing = &creation.sealing;
-    let device = Disk::open(&options.image, Use::WriteData)?;
-    let secret = options.secret.secret(family.format(), &options.image)?;
+    let image = &options.image;
+    let said = |error| losses::at(image, error);
+    let creation = options.creation()?;
+    let place = Place::of(Arc::new(Disk::open(image, Use::WriteData)?), None);
+    let secret = options.secret.secret(family.format(), image)?;
+    let outer = Options {
+        format: Some(family.format()),
+        parameters: Parameters {
+            veracrypt_pim: options.outer_pim,
+            keyfiles: Some(Keyfiles::read(&options.outer_keyfiles)?),
+            ..Parameters::default()
+        },
+        accepted: losses::accepted(options.yes).to_vec(),
+        ..Options::default()
+    };
     let search = Search::start()?;
-    let outer_opening = Opening {
-        pim: options.outer_pim,
-        keyfiles: Keyfiles::read(&options.outer_keyfiles)?,
-        ..Opening::new(family)
-    };
-    let watch = |progress| search.watch(progress);
-    let outer = outer_opening.unlock(&device, &secret, &Limits::default(), &watch)?;
+    let watch = |done, total| search.watch(Progress { done, total });
+    let begun = HiddenCreation::begin(&place, &secret, (&creation, size), &outer, &watch);
     drop(search);
-    let beside = sealing.keyfiles.count() > 0;
-    let passphrase = options.new.secret_beside(&options.image, beside)?;
-    operate::check_pim(family, sealing, &passphrase, losses::accepted(options.yes))
-        .map_err(|error| losses::at(&options.image, error))?;
-    if outer_opens_with(&outer_opening, sealing, &secret, &passphrase) {
-        return Err(operate::hides().into());
-    }
-    let limits = Limits::default();
-    if !options.yes {
-        return Err(would_be_lost(options, &outer, &device, size)?);
-    }
-    if let Some(at) = outer.behind(&device, Place::Hidden)? {
-        return Err(Failure::new(
-            4,
-            format!(
-                "{} holds {}",
-                options.image.display(),
-                operate::strange_at(at)
-            ),
-            "Nothing was changed. If you don't need them, let the volume take them first: `volume resize --yes`.",
-        ));
-    }
-    let unlocked = creation.create_hidden(&device, &outer, size, &passphrase, &limits)?;
-    let data = unlocked.mapping(&device)?.data;
-    describe(&unlocked, data)
-}
-
-/// Whether a header for the hidden volume would open with the outer volume's secret:
-/// programs try the outer header first.
-fn outer_opens_with(outer: &Opening, hidden: &Sealing, secret: &Secret, new: &Key) -> bool {
-    let new = Secret::Passphrase(Key::from_slice(new.as_bytes()));
-    let beside = Opening {
-        keyfiles: hidden.keyfiles.clone(),
-        ..Opening::new(outer.family)
+    let begun = begun.map_err(said)?;
+    let new = NewKey {
+        secret: options.new.secret_beside(image, begun.has_keyfiles())?,
+        cost: KeySlotCost::default(),
+        // What the user types was checked.
+        allow_empty: true,
     };
-    let same_pim = outer.pim.unwrap_or(0) == hidden.pim.unwrap_or(0);
-    match (outer.password(secret), beside.password(&new)) {
-        (Ok(outer), Ok(hidden)) => same_pim && outer.as_bytes() == hidden.as_bytes(),
-        _ => false,
-    }
-}
-
-/// The refusal that asks for confirmation. It is needed every time, because a hidden volume cannot
-/// be seen without its passphrase. The outer volume's data in the place of the new hidden volume
-/// would be lost as well.
-fn would_be_lost(
-    options: &CreateOptions,
-    outer: &Unlocked,
-    device: &Disk,
-    size: u64,
-) -> Result<Failure, Failure> {
-    let data = outer.mapping(device)?.data;
-    Ok(Failure::new(
-        4,
-        format!(
-            "{} may have a hidden volume already, which would be destroyed; the outer volume's data \
-             in its last {size} bytes of {} would be overwritten",
-            options.image.display(),
-            data.length
-        ),
-        "A hidden volume cannot be seen without its passphrase. If there is none, and the outer file \
-         system leaves its end free, confirm with --yes.",
-    ))
-}
-
-fn describe(unlocked: &Unlocked, data: ByteRange) -> Result<(), Failure> {
+    let made = begun.finish(&new).map_err(said)?;
     print_done(&format!(
-        "{} volume: {}, {}, {} bytes of data from {}\n",
-        unlocked.header.family.format(),
-        unlocked.spec,
-        unlocked.prf,
-        data.length,
-        data.offset
+        "{family} volume: {}, {}, {} bytes of data from {}\n",
+        made.cipher,
+        made.derivation,
+        made.data.length,
+        made.data.offset,
+        family = family.format()
     ));
     Ok(())
 }

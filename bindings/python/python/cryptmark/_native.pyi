@@ -54,6 +54,12 @@ def create(
     volume_key: Union[None, str, Tuple[str, bytearray]],
     options: Dict[str, Any],
 ) -> Dict[str, Any]: ...
+def create_hidden(
+    path: str,
+    size: int,
+    outer: Tuple[Union[str, Tuple[str, bytearray]], Dict[str, Any]],
+    hidden: Tuple[Union[str, Tuple[str, bytearray]], Dict[str, Any]],
+) -> int: ...
 def reencrypt(
     path: str,
     change: str,

@@ -89,6 +89,49 @@ def create(
         return _native.create(os.fsdecode(path), secret, key, options)
 
 
+def create_hidden(
+    path: Path,
+    outer_passphrase: Any,
+    passphrase: Any,
+    size: int,
+    *,
+    format: str = "veracrypt",
+    outer_pim: Optional[int] = None,
+    outer_keyfiles: Optional[Iterable[Path]] = None,
+    cipher: Optional[str] = None,
+    hash: Optional[str] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> int:
+    """Makes a hidden volume of `size` bytes at the end of the VeraCrypt or TrueCrypt volume at `path`.
+
+    Returns the length of its data. What the outer volume has there is lost, and so is another hidden
+    volume, which only its passphrase shows: that is asked for as in `create`.
+    """
+    outer = _options(
+        format=format,
+        veracrypt_pim=outer_pim,
+        keyfiles=_paths(outer_keyfiles),
+        allow=allow,
+        ask=ask,
+        progress=progress,
+    )
+    hidden = _options(
+        format=format,
+        cipher=cipher,
+        hash=hash,
+        veracrypt_pim=veracrypt_pim,
+        keyfiles=_paths(keyfiles),
+    )
+    with _secrets((outer_passphrase, None, None), (passphrase, None, None)) as (old, new):
+        if old is None or new is None:
+            raise ValueError("give both passphrases")
+        return _native.create_hidden(os.fsdecode(path), size, (old, outer), (new, hidden))
+
+
 def convert(path: Path, format: str, *, header: Optional[Path] = None) -> bool:
     """Makes the LUKS volume at `path` one of `format`, "luks1" or "luks2".
 

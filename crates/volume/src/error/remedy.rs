@@ -254,6 +254,11 @@ impl VolumeError {
                 "Reencrypt it again first: that puts the header where it belongs.".to_owned()
             }
             Self::Partly { error, .. } => self.going_on(&error.remedy()),
+            Self::Rewritten { error } => format!(
+                "{} Then try the new secret, and the one of before: one of them opens the header or \
+                 its copy. Repair the header with it.",
+                error.remedy()
+            ),
             Self::Longer { .. } => {
                 "The data behind that byte are unchanged. Copy them, and cut the file.".to_owned()
             }

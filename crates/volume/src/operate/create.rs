@@ -15,7 +15,7 @@ use crate::judge::{Finding, State};
 use crate::place::Place;
 use crate::tcrypt::Family;
 use crate::{Format, Parameters, VolumeError};
-use block::{BlockDevice, ByteRange};
+use block::{BlockDevice, ByteRange, signature};
 use cipher::{Key, SectorSize};
 
 /// What kind of volume is made, and how.
@@ -156,17 +156,39 @@ pub struct Created {
 }
 
 /// Refuses what [`create`] would refuse, before the caller asks for a secret. Returns what is weak
-/// about the cipher, in words.
+/// about the cipher, and what was not looked at, in words.
 ///
 /// # Errors
 /// Those of [`create`] that do not depend on the secret.
 pub fn check_create(place: &Place, creation: &Creation) -> Result<Vec<String>, VolumeError> {
     creation.check()?;
-    look(place, creation)?;
-    match creation.format {
-        Format::Luks1 | Format::Luks2 => luks::weaknesses(place, creation),
-        _ => Ok(Vec::new()),
+    let had_data = look(place, creation)?;
+    let mut warnings = match creation.format {
+        Format::Luks1 | Format::Luks2 => luks::weaknesses(place, creation)?,
+        _ => Vec::new(),
+    };
+    if !had_data {
+        warnings.extend(unseen(place.data()));
     }
+    Ok(warnings)
+}
+
+/// What is to be said of a device in which no data were found, if not all of it was read.
+fn unseen(device: &dyn BlockDevice) -> Option<String> {
+    // Of a file, all that is stored is read.
+    if device.is_resizable() {
+        return None;
+    }
+    let size = device.geometry().size & !511;
+    let seen: u64 = signature::samples(size).iter().map(|it| it.length).sum();
+    (seen < size).then(|| {
+        format!(
+            "no data were found in the {} MiB that were looked at, of {} MiB: data between them would \
+             be overwritten in time",
+            seen >> 20,
+            size >> 20
+        )
+    })
 }
 
 /// Makes a volume of all of the place, which opens with `new`; a volume without a header has no

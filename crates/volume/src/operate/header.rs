@@ -58,10 +58,14 @@ pub fn restore_header(
         ));
     }
     let device = place.header();
-    judge::check_device(Use::MendHeader, device, &options.accepted)?;
+    place.at_header(judge::check_device(
+        Use::MendHeader,
+        device,
+        &options.accepted,
+    ))?;
     let lost = lost(device, &from, &bytes)?;
     let has_lost = lost.is_some();
-    check_replaced(lost, options)?;
+    place.at_header(check_replaced(lost, options))?;
     if device.geometry().size < length {
         return Err(impossible(
             "the volume is smaller than the backup",

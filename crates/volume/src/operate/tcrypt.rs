@@ -1,5 +1,6 @@
 //! Headers of TrueCrypt and VeraCrypt, which only their passphrase tells from noise.
 
+use super::create::check_pim;
 use super::keys::NewKey;
 use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
@@ -68,7 +69,7 @@ impl<'a> PasswordChange<'a> {
         }
         self.check_other(&new.secret, report)?;
         let sealing = self.unlocked.sealing(&self.opening);
-        let weak = super::check_pim(self.opening.family, &sealing, &new.secret, &[]);
+        let weak = check_pim(self.opening.family, &sealing, &new.secret, &[]);
         let (device, limits) = (self.place.data(), &self.options.limits);
         self.unlocked
             .change_passphrase(device, &sealing, &new.secret, limits)?;

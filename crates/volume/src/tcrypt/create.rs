@@ -1,6 +1,7 @@
 //! [`Creation`]: new volumes, laid out as both programs do.
 
 use super::layers;
+use super::rewrite::write_both;
 use super::seal::{Sealed, Sealing};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Header, Place, UNIT, Unlocked};
 use crate::{Instead, Limits, VolumeError, unaligned};
@@ -126,8 +127,7 @@ impl Creation {
         };
         let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
         let copy_at = device.geometry().size - HIDDEN_AT;
-        unaligned::write_verified(device, copy_at, &copy)?;
-        unaligned::write_verified(device, HIDDEN_AT, &first)?;
+        write_both(device, (copy_at, &copy), (HIDDEN_AT, &first))?;
         Ok(unlocked)
     }
 

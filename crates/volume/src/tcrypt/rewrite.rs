@@ -20,6 +20,21 @@ pub fn stranger_at_start(device: &dyn BlockDevice) -> Result<Option<String>, Vol
     rest::stranger(device, ByteRange::new(0, HEADERS_BYTES), Vec::new())
 }
 
+/// Writes the copy of a header, and then the header, each to its offset.
+///
+/// # Errors
+/// [`VolumeError::Rewritten`].
+pub(super) fn write_both(
+    device: &dyn BlockDevice,
+    copy: (u64, &[u8]),
+    header: (u64, &[u8]),
+) -> Result<(), VolumeError> {
+    [copy, header]
+        .into_iter()
+        .try_for_each(|(offset, bytes)| unaligned::write_verified(device, offset, bytes))
+        .map_err(VolumeError::rewritten)
+}
+
 impl Unlocked {
     /// Makes the header and its copy open with `passphrase` and `sealing`, and no longer with the
     /// old secrets. The keys of the data stay.
@@ -37,8 +52,7 @@ impl Unlocked {
     ) -> Result<(), VolumeError> {
         let other = self.free_other_offset(device)?;
         let [own, copy] = self.seal(sealing, passphrase, limits)?;
-        unaligned::write_verified(device, other, &copy)?;
-        unaligned::write_verified(device, self.offset, &own)?;
+        write_both(device, (other, &copy), (self.offset, &own))?;
         self.prf = sealing.prf;
         Ok(())
     }
@@ -80,8 +94,7 @@ impl Unlocked {
         };
         let copy = self.copy_offset(device)?;
         let [first, second] = self.seal(sealing, passphrase, limits)?;
-        unaligned::write_verified(device, copy, &second)?;
-        unaligned::write_verified(device, header, &first)
+        write_both(device, (copy, &second), (header, &first))
     }
 
     /// Whether `other` is a header of the same data: at the same place, with the
@@ -176,7 +189,7 @@ impl Unlocked {
         // stay as large.
         self.header = grown;
         self.prf = sealing.prf;
-        unaligned::write_verified(device, self.offset, &own)?;
+        unaligned::write_verified(device, self.offset, &own).map_err(VolumeError::rewritten)?;
         forget(device, old_copies, new_copies.offset)
     }
 

@@ -37,13 +37,12 @@ pub fn repair_header(
         uuid,
         secret,
     };
-    if Format::detect(repair.device)? == Some(Format::Luks1) {
-        return repair.luks1();
-    }
-    match Header::read(repair.device) {
-        Ok(header) => repair.mend(header),
-        Err(error) => repair.rebuild(error),
-    }
+    let is_luks1 = Format::detect(repair.device)? == Some(Format::Luks1);
+    place.at_header(match (is_luks1, Header::read(repair.device)) {
+        (true, _) => repair.luks1(),
+        (false, Ok(header)) => repair.mend(header),
+        (false, Err(error)) => repair.rebuild(error),
+    })
 }
 
 struct Repair<'a> {
