@@ -21,7 +21,7 @@ use serve::nbd::ClientError;
 use volume::bitlk::ProtectorKind;
 use volume::judge::State;
 use volume::recall::RecallError;
-use volume::{Finisher, Format, Given, Instead, VolumeError};
+use volume::{Format, Given, Instead, VolumeError};
 
 /// A library's error, of which this program can say more than the library. Libraries know no
 /// options, because other programs use them too.
@@ -154,9 +154,6 @@ impl CliRemedy for VolumeError {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \
                  backup of the header with --header."
             }
-            Self::FormerReencryption {
-                finisher: Finisher::Cryptmark,
-            } => "Finish it with cryptmark 0.1.0: run its `cryptmark volume reencrypt`.",
             Self::Stranger { .. } => {
                 "Nothing was changed. If that may be overwritten, first run `cryptmark volume \
                  header repair` with --yes."

@@ -1,5 +1,7 @@
 //! A LUKS volume in the hands of the user: keys, headers, reencryptions.
 
+mod mistakes;
+
 use crate::user::User;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
@@ -89,6 +91,8 @@ impl Model<'_> {
             Self::add_two_at_once,
             Self::add_killed,
             Self::change_killed,
+            Self::mistake,
+            Self::mistake,
         ];
         let luks2: [fn(&mut Self); _] = [
             Self::label,

@@ -148,10 +148,10 @@ fn options_that_make_no_sense() {
         ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Omit it; it is for plain."),
-        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "a VeraCrypt volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "a plain volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "luks1: a LUKS1 volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "luks2: a VeraCrypt volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "noise: a plain volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "noise: a LUKS1 volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
         ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no key slots", "Only LUKS volumes have key slots."),
     ]);
 }
@@ -163,13 +163,13 @@ fn values_that_are_not_possible() {
         (
             "create new --size 20MiB --pbkdf-parallel 8 --passphrase-file pass",
             2,
-            "--pbkdf-parallel 8 is not possible",
+            "8 lanes for a key derivation are not possible",
             "Give a number from 1 to 4.",
         ),
         (
             "create new --size 20MiB --pbkdf-memory 16 --passphrase-file pass",
             2,
-            "--pbkdf-memory 16 is not possible",
+            "16 KiB of memory for a key derivation are not possible",
             "Give a number from 32 to 4194304.",
         ),
         (

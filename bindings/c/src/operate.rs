@@ -388,7 +388,11 @@ impl Calls {
 
 impl cryptmark_options {
     pub(crate) fn cost(&self) -> KeySlotCost {
-        KeySlotCost::timed(self.pbkdf, self.iter_time)
+        KeySlotCost {
+            kind: self.pbkdf,
+            time: self.iter_time,
+            ..KeySlotCost::default()
+        }
     }
 
     /// What a change of the volume needs besides a secret.

@@ -92,7 +92,11 @@ pub fn cost(py: Python<'_>, pbkdf: Option<&str>, iter_time: Option<u64>) -> PyRe
         })
     });
     let time = iter_time.map(Duration::from_millis);
-    Ok(KeySlotCost::timed(kind.transpose()?, time))
+    Ok(KeySlotCost {
+        kind: kind.transpose()?,
+        time,
+        ..KeySlotCost::default()
+    })
 }
 
 /// What Python is asked and told during an operation, and the exception that ended it.

@@ -30,15 +30,6 @@ pub enum Verdict {
     Interrupted,
 }
 
-/// A program that can finish a reencryption which this crate cannot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finisher {
-    /// Cryptsetup 2.4 or newer. Its command `repair` makes the header one that this crate knows.
-    Cryptsetup,
-    /// Version 0.1.0 of cryptmark.
-    Cryptmark,
-}
-
 /// What to choose instead of something that a format lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Instead {
@@ -412,12 +403,9 @@ pub enum VolumeError {
     #[error("the header describes a reencryption that this program cannot continue")]
     ForeignReencryption,
 
-    /// A reencryption in a form that this version does not go on with.
-    #[error("the volume is being reencrypted in an old form that this version does not write")]
-    FormerReencryption {
-        /// The program that can finish it.
-        finisher: Finisher,
-    },
+    /// A reencryption in cryptsetup's first form, which nothing binds to the keys.
+    #[error("the volume is being reencrypted in an old form that is not continued here")]
+    FormerReencryption,
 
     /// The user asked to stop.
     #[error("interrupted")]
@@ -902,7 +890,7 @@ impl VolumeError {
             | Self::Decrypted { .. }
             | Self::OtherData
             | Self::ForeignReencryption
-            | Self::FormerReencryption { .. }
+            | Self::FormerReencryption
             | Self::Stranger { .. }
             | Self::Unwritable { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,

@@ -106,7 +106,7 @@ mod warning;
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;
 pub use damage::Damage;
-pub use error::{Finisher, Instead, Untried, Verdict, VolumeError};
+pub use error::{Instead, Untried, Verdict, VolumeError};
 pub use format::Format;
 pub use hash::Hash;
 pub use kdf::{Argon2Variant, Kdf, Limits};

@@ -21,7 +21,7 @@ const MIB: u64 = 1 << 20;
 fn new() -> NewKey {
     NewKey {
         secret: Key::from_slice(b"correct horse"),
-        cost: KeySlotCost::Fixed(Kdf::Pbkdf2 {
+        cost: KeySlotCost::from(Kdf::Pbkdf2 {
             hash: Hash::Sha256,
             iterations: 1000,
         }),

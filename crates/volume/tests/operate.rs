@@ -39,7 +39,7 @@ fn passphrase(text: &str) -> Secret {
 fn new(text: &str) -> NewKey {
     NewKey {
         secret: Key::from_slice(text.as_bytes()),
-        cost: KeySlotCost::Fixed(KDF),
+        cost: KeySlotCost::from(KDF),
         allow_empty: false,
     }
 }
@@ -115,7 +115,7 @@ fn what_is_refused_changes_nothing() {
             ..options
         };
         let argon2 = NewKey {
-            cost: KeySlotCost::Fixed(Kdf::Argon2 {
+            cost: KeySlotCost::from(Kdf::Argon2 {
                 variant: cryptmark_volume::Argon2Variant::Id,
                 time: 4,
                 memory_kib: 64,

@@ -152,7 +152,7 @@ fn whole(options: &CreateOptions) -> Result<(), Failure> {
             secret: options.first_secret(&creation)?,
             cost: match options.family() {
                 Some(_) => KeySlotCost::default(),
-                None => KeySlotCost::Fixed(options.kdf.kdf(format, creation.parameters.hash()?)?),
+                None => options.kdf.kdf(format, creation.parameters.hash()?)?.into(),
             },
             allow_empty: options.new.empty() == Empty::Allowed,
         }),

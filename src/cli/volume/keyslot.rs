@@ -8,23 +8,10 @@ use block::BlockDevice;
 use cipher::Key;
 use clap::{Args, ValueEnum};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use volume::luks2::Header;
-use volume::{
-    Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Machine, Secret, VolumeError, operate,
-};
-
-/// cryptsetup's defaults: the duration of an unlock, ms, and LUKS's hash.
-const ITER_TIME_MS: u64 = 2000;
-const HASH: Hash = Hash::Sha256;
-
-/// cryptsetup's bounds: iterations of PBKDF2 and passes of Argon2, memory in KiB,
-/// lanes.
-const LEAST_ITERATIONS: u32 = 1000;
-const LEAST_PASSES: u32 = 4;
-const LEAST_MEMORY: u32 = 32;
-const MOST_MEMORY: u32 = 4 << 20;
-const MOST_LANES: u32 = 4;
+use volume::operate::{self, KeySlotCost};
+use volume::{Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Secret, VolumeError};
 
 /// Something that was to open a keyslot opens none.
 const NONE_FITS: VolumeError = VolumeError::NoKeyslotFits {
@@ -59,6 +46,17 @@ enum KdfName {
     Argon2id,
 }
 
+impl KdfName {
+    /// The derivation; the hash of PBKDF2 is chosen later.
+    const fn kind(self) -> KdfKind {
+        match self {
+            Self::Pbkdf2 => KdfKind::Pbkdf2(Hash::Sha256),
+            Self::Argon2i => KdfKind::Argon2(Argon2Variant::I),
+            Self::Argon2id => KdfKind::Argon2(Argon2Variant::Id),
+        }
+    }
+}
+
 impl KdfArguments {
     /// The option that says anything of it.
     pub fn given(&self) -> Option<&'static str> {
@@ -78,93 +76,18 @@ impl KdfArguments {
 
     /// The derivation for a keyslot of `format`; `hash` is that of PBKDF2.
     pub fn kdf(&self, format: Format, hash: Option<Hash>) -> Result<Kdf, Failure> {
-        let pbkdf2 = || KdfKind::Pbkdf2(hash.unwrap_or(HASH));
-        let kind = match (self.pbkdf, format) {
-            (None | Some(KdfName::Pbkdf2), Format::Luks1) | (Some(KdfName::Pbkdf2), _) => pbkdf2(),
-            (Some(_), Format::Luks1) => {
-                return Err(Failure::new(
-                    2,
-                    "LUKS1 has no Argon2",
-                    "Omit --pbkdf, or take --type luks2.",
-                ));
-            }
-            (None | Some(KdfName::Argon2id), _) => KdfKind::Argon2(Argon2Variant::Id),
-            (Some(KdfName::Argon2i), _) => KdfKind::Argon2(Argon2Variant::I),
+        let cost = KeySlotCost {
+            kind: self.pbkdf.map(KdfName::kind),
+            time: self.iter_time.map(Duration::from_millis),
+            iterations: self.pbkdf_force_iterations,
+            memory_kib: self.pbkdf_memory,
+            lanes: self.pbkdf_parallel,
         };
-        let argon2 = matches!(kind, KdfKind::Argon2(_));
-        if !argon2 && (self.pbkdf_memory.is_some() || self.pbkdf_parallel.is_some()) {
-            return Err(Failure::new(
-                2,
-                "PBKDF2 has neither memory nor lanes",
-                "Omit --pbkdf-memory and --pbkdf-parallel.",
-            ));
-        }
-        check(
-            "--pbkdf-memory",
-            self.pbkdf_memory,
-            LEAST_MEMORY,
-            MOST_MEMORY,
-        )?;
-        check("--pbkdf-parallel", self.pbkdf_parallel, 1, MOST_LANES)?;
-        if self.iter_time == Some(0) {
-            return Err(Failure::new(
-                2,
-                "an --iter-time of 0 is not possible",
-                "Give milliseconds, or --pbkdf-force-iterations.",
-            ));
-        }
-        let mut machine = machine();
-        machine.memory_kib = self.pbkdf_memory.unwrap_or(machine.memory_kib);
-        machine.lanes = self.pbkdf_parallel.unwrap_or(machine.lanes);
-        match self.pbkdf_force_iterations {
-            Some(iterations) => forced(kind, iterations, machine),
-            None => calibrated(kind, self.iter_time.unwrap_or(ITER_TIME_MS), machine),
-        }
+        let waiting = Progress::waiting("calibrating the key derivation for this machine");
+        let found = cost.kdf(format, hash);
+        waiting.finish();
+        Ok(found?)
     }
-}
-
-/// Refuses what no program takes for LUKS.
-fn check(option: &str, value: Option<u32>, least: u32, most: u32) -> Result<(), Failure> {
-    match value {
-        Some(value) if !(least..=most).contains(&value) => Err(Failure::new(
-            2,
-            format!("{option} {value} is not possible"),
-            format!("Give a number from {least} to {most}."),
-        )),
-        _ => Ok(()),
-    }
-}
-
-/// With so many iterations or passes, and the machine's bounds for all else.
-fn forced(kind: KdfKind, iterations: u32, machine: Machine) -> Result<Kdf, Failure> {
-    match kind {
-        KdfKind::Pbkdf2(_) if iterations < LEAST_ITERATIONS => Err(Failure::new(
-            2,
-            format!("{iterations} iterations are too few"),
-            format!("Give at least {LEAST_ITERATIONS}."),
-        )),
-        KdfKind::Pbkdf2(hash) => Ok(Kdf::Pbkdf2 { hash, iterations }),
-        KdfKind::Argon2(_) if iterations < LEAST_PASSES => Err(Failure::new(
-            2,
-            format!("{iterations} passes of Argon2 are too few"),
-            format!("Give at least {LEAST_PASSES}."),
-        )),
-        KdfKind::Argon2(variant) => Ok(machine.most_argon2(variant, iterations)),
-    }
-}
-
-fn calibrated(kind: KdfKind, iter_time: u64, machine: Machine) -> Result<Kdf, Failure> {
-    let waiting = Progress::waiting("calibrating the key derivation for this machine");
-    let start = Instant::now();
-    let now = || start.elapsed();
-    let found = kind.calibrated(Duration::from_millis(iter_time), machine, &now);
-    waiting.finish();
-    Ok(found?)
-}
-
-fn machine() -> Machine {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    Machine::new(cores, lab::probe::total_memory().unwrap_or(1 << 30))
 }
 
 /// The options for the secret of a new key slot.

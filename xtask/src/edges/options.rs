@@ -112,7 +112,6 @@ mod tests {
         }
         for text in [
             "Give the key file.",
-            "Finish it with cryptmark 0.1.0.",
             "Run `cryptsetup reencrypt --resume-only`.",
             "`nbdinfo --list` and `blkid --probe --offset 0` show it.",
             "-----BEGIN CERTIFICATE-----",

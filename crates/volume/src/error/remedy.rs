@@ -3,7 +3,7 @@
 use super::VolumeError;
 use crate::bitlk::ProtectorKind;
 use crate::tcrypt::Prf;
-use crate::{Finisher, Format, Given, Instead};
+use crate::{Format, Given, Instead};
 
 impl VolumeError {
     /// The remedy, in one sentence.
@@ -167,12 +167,9 @@ impl VolumeError {
                 "Nothing was changed. Finish it with `cryptsetup reencrypt --resume-only`."
                     .to_owned()
             }
-            Self::FormerReencryption { finisher } => match finisher {
-                Finisher::Cryptsetup => "Finish it with cryptsetup 2.4 or newer: run `cryptsetup \
+            Self::FormerReencryption => "Finish it with cryptsetup 2.4 or newer: run `cryptsetup \
                                          repair`, then run this command again."
-                    .to_owned(),
-                Finisher::Cryptmark => "Finish it with cryptmark 0.1.0.".to_owned(),
-            },
+                .to_owned(),
             Self::Stranger { .. } => {
                 "Nothing was changed. If that may be overwritten, repair the header first, and \
                  confirm the loss."

@@ -28,7 +28,7 @@ use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
 use crate::keyslot::wipe;
-use crate::{Access, Finisher, Format, Limits, Row, Secret, Storage, VolumeError};
+use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::Key;
@@ -47,9 +47,6 @@ const UNBOUND: &str = "online-reencrypt";
 
 /// The requirement of a volume that cryptsetup-reencrypt works on.
 const OFFLINE: &str = "offline-reencrypt";
-
-/// The form of version 0.1.0 of this program.
-const FORMER: &str = "cryptmark-reencrypt-v1";
 
 /// A requirement that keeps cryptsetup away from reencryptions that it could not continue
 /// correctly. In these, the data ends before its device does, or has another format's header.
@@ -112,7 +109,7 @@ pub struct Keys {
 impl Header {
     /// Whether a reencryption has begun and not ended.
     pub fn is_reencrypting(&self) -> bool {
-        let known = |name: &String| name.starts_with(UNBOUND) || name == FORMER || name == ALONE;
+        let known = |name: &String| name.starts_with(UNBOUND) || name == ALONE;
         self.metadata.config.requirements.iter().any(known)
     }
 
@@ -545,16 +542,7 @@ impl Header {
             match (known, name.as_str()) {
                 (Some((_, known)), _) if version.is_none() => version = Some(*known),
                 (None, ALONE) => {}
-                (None, UNBOUND) => {
-                    return Err(VolumeError::FormerReencryption {
-                        finisher: Finisher::Cryptsetup,
-                    });
-                }
-                (None, FORMER) => {
-                    return Err(VolumeError::FormerReencryption {
-                        finisher: Finisher::Cryptmark,
-                    });
-                }
+                (None, UNBOUND) => return Err(VolumeError::FormerReencryption),
                 _ => {
                     return Err(VolumeError::Unsupported {
                         format: Format::Luks2,

@@ -1,6 +1,6 @@
 //! Key slots of LUKS volumes: added, changed and removed.
 
-use crate::luks_header::no_argon2;
+use super::impossible;
 use crate::place::Place;
 use crate::{
     Argon2Variant, Format, Hash, Kdf, KdfKind, Limits, LuksHeader, Machine, Secret, Unlocked,
@@ -12,45 +12,128 @@ use std::time::{Duration, Instant};
 /// The time that opening a new key slot takes, as in cryptsetup.
 const UNLOCK_TIME: Duration = Duration::from_secs(2);
 
-/// What a passphrase of a new key slot costs those who try it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeySlotCost {
-    /// About so much time on this machine. Without a kind, it is Argon2id, and for LUKS1 PBKDF2 with
-    /// the hash of its header.
-    Time(Option<KdfKind>, Duration),
-    /// That of this derivation.
-    Fixed(Kdf),
-}
+/// cryptsetup's bounds: iterations of PBKDF2 and passes of Argon2, memory in KiB, lanes.
+const LEAST_ITERATIONS: u32 = 1000;
+const LEAST_PASSES: u32 = 4;
+const LEAST_MEMORY: u32 = 32;
+const MOST_MEMORY: u32 = 4 << 20;
+const MOST_LANES: u32 = 4;
 
-impl Default for KeySlotCost {
-    /// Two seconds.
-    fn default() -> Self {
-        Self::timed(None, None)
-    }
+/// What a secret of a new key slot costs those who try it; what is not said is cryptsetup's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeySlotCost {
+    /// The derivation: without it Argon2id, and for LUKS1 PBKDF2, with the hash of its header.
+    pub kind: Option<KdfKind>,
+    /// About so much time on this machine.
+    pub time: Option<Duration>,
+    /// So many iterations of PBKDF2, or passes of Argon2, however long they take.
+    pub iterations: Option<u32>,
+    /// Memory of Argon2, KiB; with a time, the most of it.
+    pub memory_kib: Option<u32>,
+    /// Lanes of Argon2.
+    pub lanes: Option<u32>,
 }
 
 impl KeySlotCost {
-    /// About `time` of this kind of derivation; what is not said is the default.
-    pub fn timed(kind: Option<KdfKind>, time: Option<Duration>) -> Self {
-        Self::Time(kind, time.unwrap_or(UNLOCK_TIME))
-    }
-
-    /// The derivation for a key slot of `format`; `hash` is that of PBKDF2.
+    /// The derivation for a key slot of `format`; `hash` is that of PBKDF2. To find one that takes
+    /// its time takes seconds.
+    ///
+    /// # Errors
+    /// [`VolumeError::Impossible`] for what no program takes for LUKS, or LUKS1 does not have.
     #[doc(hidden)]
     pub fn kdf(self, format: Format, hash: Option<Hash>) -> Result<Kdf, VolumeError> {
-        let (kind, time) = match self {
-            Self::Fixed(kdf) => return Ok(kdf),
-            Self::Time(kind, time) => (kind, time),
-        };
         let pbkdf2 = KdfKind::Pbkdf2(hash.unwrap_or(Hash::Sha256));
-        let kind = match (kind, format) {
-            (Some(KdfKind::Argon2(_)), Format::Luks1) => return Err(no_argon2()),
+        let kind = match (self.kind, format) {
+            (Some(KdfKind::Argon2(_)), Format::Luks1) => {
+                return Err(impossible(
+                    "LUKS1 has no Argon2",
+                    "Choose PBKDF2, or LUKS2.",
+                ));
+            }
             (None, Format::Luks1) | (Some(KdfKind::Pbkdf2(_)), _) => pbkdf2,
             (Some(kind), _) => kind,
             (None, _) => KdfKind::Argon2(Argon2Variant::Id),
         };
-        let begun = Instant::now();
-        kind.calibrated(time, Machine::here(), &|| begun.elapsed())
+        self.check(kind)?;
+        let here = Machine::here();
+        let machine = Machine {
+            memory_kib: self.memory_kib.unwrap_or(here.memory_kib),
+            lanes: self.lanes.unwrap_or(here.lanes),
+        };
+        match (kind, self.iterations) {
+            (KdfKind::Pbkdf2(hash), Some(iterations)) => Ok(Kdf::Pbkdf2 { hash, iterations }),
+            (KdfKind::Argon2(variant), Some(passes)) => Ok(machine.most_argon2(variant, passes)),
+            (kind, None) => {
+                let begun = Instant::now();
+                let time = self.time.unwrap_or(UNLOCK_TIME);
+                kind.calibrated(time, machine, &|| begun.elapsed())
+            }
+        }
+    }
+
+    /// Refuses what no program takes for LUKS.
+    fn check(&self, kind: KdfKind) -> Result<(), VolumeError> {
+        let is_argon2 = matches!(kind, KdfKind::Argon2(_));
+        if !is_argon2 && (self.memory_kib.is_some() || self.lanes.is_some()) {
+            return Err(impossible(
+                "PBKDF2 has neither memory nor lanes",
+                "Say neither.",
+            ));
+        }
+        if self.time.is_some_and(|time| time.is_zero()) {
+            return Err(impossible(
+                "a key derivation in no time is not possible",
+                "Give milliseconds, or a number of iterations.",
+            ));
+        }
+        let least = match is_argon2 {
+            true => LEAST_PASSES,
+            false => LEAST_ITERATIONS,
+        };
+        let bounds = [
+            ("KiB of memory", self.memory_kib, LEAST_MEMORY..=MOST_MEMORY),
+            ("lanes", self.lanes, 1..=MOST_LANES),
+            ("iterations", self.iterations, least..=u32::MAX),
+        ];
+        for (what, value, bounds) in bounds {
+            let Some(value) = value.filter(|value| !bounds.contains(value)) else {
+                continue;
+            };
+            let (least, most) = bounds.into_inner();
+            return Err(impossible(
+                format!("{value} {what} for a key derivation are not possible"),
+                match most {
+                    u32::MAX => format!("Give at least {least}."),
+                    most => format!("Give a number from {least} to {most}."),
+                },
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl From<Kdf> for KeySlotCost {
+    /// That of this derivation.
+    fn from(kdf: Kdf) -> Self {
+        match kdf {
+            Kdf::Pbkdf2 { hash, iterations } => Self {
+                kind: Some(KdfKind::Pbkdf2(hash)),
+                iterations: Some(iterations),
+                ..Self::default()
+            },
+            Kdf::Argon2 {
+                variant,
+                time,
+                memory_kib,
+                lanes,
+            } => Self {
+                kind: Some(KdfKind::Argon2(variant)),
+                time: None,
+                iterations: Some(time),
+                memory_kib: Some(memory_kib),
+                lanes: Some(lanes),
+            },
+        }
     }
 }
 

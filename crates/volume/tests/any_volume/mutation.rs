@@ -56,7 +56,6 @@ const WORDS: [&str; 40] = [
     "\"flags\":",
     "\"backup-final\"",
     "\"mandatory\":",
-    "\"cryptmark-reencrypt-v1\"",
     "\"cryptmark-reencrypt\"",
     "\"requirements\":",
     "\"priority\":",

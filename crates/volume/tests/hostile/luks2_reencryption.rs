@@ -150,17 +150,7 @@ pub fn cases() -> Vec<Case> {
             "reencryption_that_nothing_binds",
             "/config/requirements/mandatory",
             json!(["online-reencrypt"]),
-            protected(
-                "the volume is being reencrypted in an old form that this version does not write",
-            ),
-        ),
-        set(
-            "reencryption_in_the_former_form",
-            "/config/requirements/mandatory",
-            json!(["cryptmark-reencrypt-v1"]),
-            protected(
-                "the volume is being reencrypted in an old form that this version does not write",
-            ),
+            protected("the volume is being reencrypted in an old form that is not continued here"),
         ),
         set(
             "reencryption_that_is_only_to_be_left_alone",

@@ -281,7 +281,7 @@ fn one() -> Vec<Case> {
         ),
         begun(
             "online-reencrypt",
-            "the volume is being reencrypted in an old form that this version does not write",
+            "the volume is being reencrypted in an old form that is not continued here",
         ),
         begun(
             "online-reencrypt-v2",
