@@ -1,34 +1,24 @@
 //! [`VolumeError`]: what can be wrong with a volume.
 
+mod made;
 mod remedy;
+mod verdict;
+
+use made::also;
+pub use verdict::Verdict;
 
 use crate::bitlk::RecoveryDamage;
 use crate::cryptoloop::UnknownDerivation;
-use crate::damage::printable;
 use crate::judge::Finding;
 use crate::plain::UnknownHash;
 use crate::tcrypt::Family;
-use crate::{Damage, Format, Given, Hash, Secret, Unfinished};
+use crate::{Damage, Format, Given, Hash, Unfinished};
+
 use block::BlockError;
 use cipher::CipherError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
-
-/// The meaning of an error for the user; each one has its own exit code in the program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// The operation was possible and failed.
-    Failed,
-    /// An input cannot be used: options, a header, a file.
-    BadInput,
-    /// The passphrase or key fits nothing.
-    WrongSecret,
-    /// Refused, because data would be lost.
-    Protected,
-    /// Stopped by the user.
-    Interrupted,
-}
 
 /// What to choose instead of something that a format lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,23 +42,6 @@ pub struct Untried {
     pub slot: u32,
     /// Why.
     pub why: Box<VolumeError>,
-}
-
-/// The keyslots that were not tried, behind another sentence.
-fn also(untried: &[Untried]) -> String {
-    const MOST: usize = 3;
-    let named = |untried: &Untried| match &*untried.why {
-        VolumeError::UnusableKeyslot { slot, damage } => format!("; keyslot {slot}: {damage}"),
-        named @ (VolumeError::IgnoredKeyslot { .. } | VolumeError::NullKeyslot { .. }) => {
-            format!("; {named}")
-        }
-        why => format!("; keyslot {}: {why}", untried.slot),
-    };
-    let mut text: String = untried.iter().take(MOST).map(named).collect();
-    if untried.len() > MOST {
-        text += &format!("; and {} more", untried.len() - MOST);
-    }
-    text
 }
 
 /// Why a volume could not be opened, made or changed.
@@ -796,112 +769,4 @@ pub enum VolumeError {
         /// The memory that it needs, KiB.
         memory_kib: u32,
     },
-}
-
-impl VolumeError {
-    /// A header of `format` that cannot be used because of `damage`. It is damaged or cut off, or
-    /// of a kind that is unknown here.
-    pub(crate) fn damaged(format: Format, damage: Damage) -> Self {
-        match damage {
-            Damage::Short { needed, got } => Self::Cut {
-                format,
-                needed,
-                got,
-            },
-            Damage::Unknown { field, value } => Self::Unsupported {
-                format,
-                feature: format!("`{}` as its `{field}`", printable(&value)).into(),
-            },
-            damage => Self::Header { format, damage },
-        }
-    }
-
-    /// The error of writing a header or its copy.
-    pub(crate) fn rewritten(error: Self) -> Self {
-        Self::Rewritten {
-            error: Box::new(error),
-        }
-    }
-
-    /// No keyslot opened, of those that were tried if any were.
-    pub(crate) fn none_fits(
-        format: Format,
-        secret: &Secret,
-        tried: bool,
-        mut untried: Vec<Untried>,
-    ) -> Self {
-        match (tried, untried.len()) {
-            (true, 0) => Self::NoKeyslotFits {
-                given: Given::of(secret),
-            },
-            (true, _) => Self::KeyslotsUntried { untried },
-            (false, 0) => Self::NoKeyslot { format },
-            (false, 1) => *untried.remove(0).why,
-            (false, _) => Self::NoUsableKeyslot { untried },
-        }
-    }
-
-    /// Whether it is about one place of the device alone, so that another one
-    /// may still be read.
-    pub(crate) fn is_of_place(&self) -> bool {
-        matches!(self, Self::Block(error) if error.is_of_place())
-    }
-
-    /// The meaning of the error for the user.
-    pub fn verdict(&self) -> Verdict {
-        match self {
-            Self::Overwritten { error }
-            | Self::Rewritten { error }
-            | Self::Partly { error, .. } => error.verdict(),
-            Self::NoKeyslotFits { .. }
-            | Self::KeyslotsUntried { .. }
-            | Self::NoKeyslot { .. }
-            | Self::NoHeaderFits
-            | Self::NoProtectorFits { .. }
-            | Self::RecoveryPassword { .. }
-            | Self::WrongVolumeKey => Verdict::WrongSecret,
-            Self::Block(
-                BlockError::Io { .. }
-                | BlockError::ServerGone { .. }
-                | BlockError::CutOff { .. }
-                | BlockError::Removed
-                | BlockError::Lost { .. }
-                | BlockError::Tampered { .. },
-            )
-            | Self::OutOfMemory { .. }
-            | Self::NoRoom(_)
-            | Self::CannotWrite { .. }
-            | Self::Caller(_)
-            | Self::Forked { .. }
-            | Self::Unverified { .. } => Verdict::Failed,
-            Self::LastKeyslot { .. }
-            | Self::Judged(_)
-            | Self::Beside { .. }
-            | Self::Standing { .. }
-            | Self::LeftBehind { .. }
-            | Self::Longer { .. }
-            | Self::HeaderChanged { .. }
-            | Self::Reencrypting
-            | Self::Converting { .. }
-            | Self::Unfinished(_)
-            | Self::Unencrypted { .. }
-            | Self::RecoveryNeeded
-            | Self::UnboundReencryption
-            | Self::Decrypted { .. }
-            | Self::OtherData
-            | Self::ForeignReencryption
-            | Self::FormerReencryption
-            | Self::Stranger { .. }
-            | Self::Unwritable { .. } => Verdict::Protected,
-            Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
-            Self::Block(
-                BlockError::InUse { .. }
-                | BlockError::Mounted { .. }
-                | BlockError::Swap { .. }
-                | BlockError::Holds { .. }
-                | BlockError::Protected { .. },
-            ) => Verdict::Protected,
-            _ => Verdict::BadInput,
-        }
-    }
 }
