@@ -25,7 +25,7 @@ const NUMBERS: [u64; 16] = [
 ];
 
 /// Words of the formats.
-const WORDS: [&str; 40] = [
+const WORDS: [&str; 39] = [
     "{}",
     "[]",
     "\"\"",
