@@ -48,9 +48,9 @@ pub enum Expected {
 pub struct Case {
     pub name: String,
     pub expected: Expected,
-    format: Format,
-    bytes: Vec<u8>,
-    attempt: Attempt,
+    pub format: Format,
+    pub bytes: Vec<u8>,
+    pub attempt: Attempt,
 }
 
 /// The operation on the volume.

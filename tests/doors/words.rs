@@ -1,0 +1,47 @@
+//! The words of the program in those of the engine.
+
+use std::path::Path;
+use volume::Format;
+
+/// What the engine says where the program says `what`.
+///
+/// The program names the volume or its header at one of the `paths`, and its own options. It also
+/// names what it finds where the engine names only what it misses.
+pub fn of_engine(what: &str, paths: &[&Path]) -> String {
+    let named = paths.iter().find_map(|path| what.strip_prefix(&*path.to_string_lossy()));
+    match named {
+        Some(found) => of_place(found).unwrap_or_else(|| format!("the device or file{found}")),
+        None => of_option(what)
+            .or_else(|| of_other_format(what))
+            .unwrap_or_else(|| what.to_owned()),
+    }
+}
+
+/// Of a place, of which this is said.
+fn of_place(said: &str) -> Option<String> {
+    let unsigned = " no signature of a volume";
+    let lost = " has lost the start of its LUKS header";
+    match said.strip_suffix(unsigned) {
+        Some(" has" | " is blank, and has") => Some(format!("this has{unsigned}")),
+        Some(holds) => {
+            let holds = holds.strip_prefix(" holds ")?.strip_suffix(", and")?;
+            Some(format!("this has{unsigned}, and holds {holds}"))
+        }
+        None => (said == lost).then(|| format!("the volume{lost}")),
+    }
+}
+
+/// Of an option that the format does not have.
+fn of_option(what: &str) -> Option<String> {
+    let (option, format) = what.split_once(" has no meaning for a ")?;
+    let parameter = option.strip_prefix("--")?.replace('-', "_");
+    let format = Format::named(format.strip_suffix(" volume")?)?;
+    Some(format!("`{parameter}` has no meaning for {}", format.article()))
+}
+
+/// Of a volume of another format than the named one.
+fn of_other_format(what: &str) -> Option<String> {
+    let (_, named) = what.strip_prefix("this is a ")?.split_once(" volume, not ")?;
+    let format = Format::ALL.into_iter().find(|format| format.title() == named)?;
+    Some(format!("this is not {}", format.article()))
+}
