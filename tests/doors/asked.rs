@@ -46,7 +46,12 @@ pub struct Question<'a> {
 
 /// What is written to the start of a volume.
 pub fn data() -> Vec<u8> {
-    b"written through a door; ".iter().copied().cycle().take(512).collect()
+    b"written through a door; "
+        .iter()
+        .copied()
+        .cycle()
+        .take(512)
+        .collect()
 }
 
 /// An answer. What a door does not show is `None`.
@@ -124,7 +129,9 @@ impl Question<'_> {
             text.push('\n');
         };
         line("path", self.path.as_os_str().as_encoded_bytes());
-        line("output", self.output().as_os_str().as_encoded_bytes());
+        if self.work == Work::Read {
+            line("output", self.output().as_os_str().as_encoded_bytes());
+        }
         for (name, value) in self.options {
             line(&format!("option {name}"), value.as_bytes());
         }

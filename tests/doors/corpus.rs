@@ -2,8 +2,8 @@
 //! damaged in every way of a table, and what is no volume. A new golden one joins by itself.
 
 use crate::asked::{Given, Kind, bytes};
-use crate::kit::Case as Hostile;
 use crate::damage::{self, Damage};
+use crate::kit::{Case as Hostile, Expected, begun, luks1, luks2};
 use crate::{bitlk_maker as bitlk, fvault2_maker as fvault2, parts_maker as parts};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -34,7 +34,7 @@ pub struct Case {
     pub secret: Option<Given>,
     /// The digest of its ends, where a manifest tells it.
     pub plaintext: Option<String>,
-    /// Whether its secret takes a second or more to try, so that it is tried once.
+    /// Whether it takes long to try a secret, so that the volume is only read.
     pub is_costly: bool,
 }
 
@@ -61,6 +61,11 @@ impl Case {
         }
     }
 
+    /// Whether nothing is changed of what some program has made.
+    pub fn is_whole(&self) -> bool {
+        !self.name.contains(", ")
+    }
+
     fn with(&self, name: &str, change: impl FnOnce(&mut Self)) -> Self {
         let mut changed = Self {
             name: format!("{}, {name}", self.name),
@@ -83,7 +88,7 @@ fn passphrase(words: &str) -> Given {
 pub fn all(hostile: Vec<Hostile>) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut seen = BTreeSet::new();
-    for base in golden().into_iter().chain(made()) {
+    for base in cheap().into_iter().chain(made()).chain(golden()) {
         let first = seen.insert(base.kind.clone());
         cases.extend(spoilt(base, first));
     }
@@ -98,9 +103,6 @@ pub fn all(hostile: Vec<Hostile>) -> Vec<Case> {
 fn spoilt(base: Base, in_all_ways: bool) -> Vec<Case> {
     let Base { case, others, .. } = base;
     let mut cases = vec![case.clone()];
-    if case.is_costly {
-        return cases;
-    }
     for (name, secret) in others {
         cases.push(case.with(&name, |case| case.secret = Some(secret)));
     }
@@ -108,7 +110,7 @@ fn spoilt(base: Base, in_all_ways: bool) -> Vec<Case> {
         return cases;
     };
     for damage in damage::ALL {
-        if in_all_ways || damage.for_every_volume {
+        if in_all_ways || (damage.for_every_volume && !case.is_costly) {
             cases.push(case.with(damage.name, |case| {
                 case.image = Image::File(Arc::clone(whole), *damage);
             }));
@@ -141,6 +143,9 @@ fn asked_otherwise(case: &Case, whole: &Arc<Vec<u8>>) -> Vec<Case> {
         set("key_size", "100"),
         set("key_size", "256"),
         set("hash", "md17"),
+        set("hash", "ripemd160"),
+        set("hash", "blake2s"),
+        set("hash", "streebog"),
         set("offset", "512"),
         set("offset", "1099511627776"),
         set("skip", "3"),
@@ -162,15 +167,23 @@ fn asked_otherwise(case: &Case, whole: &Arc<Vec<u8>>) -> Vec<Case> {
         // The search for the header of a volume without a PIM takes a second.
         let mut otherwise = set("format", format.name());
         if format == volume::Format::Veracrypt {
-            otherwise.options.retain(|(name, _)| !["veracrypt_pim", "hash"].contains(name));
+            otherwise
+                .options
+                .retain(|(name, _)| !["veracrypt_pim", "hash"].contains(name));
             otherwise.options.push(("veracrypt_pim", "1".to_owned()));
             otherwise.options.push(("hash", "sha512".to_owned()));
         }
-        if !case.options.iter().any(|(name, value)| *name == "format" && value == format.name()) {
+        if !case
+            .options
+            .iter()
+            .any(|(name, value)| *name == "format" && value == format.name())
+        {
             cases.push(otherwise);
         }
     }
-    cases.push(case.with("no format", |case| case.options.retain(|(name, _)| *name != "format")));
+    cases.push(case.with("no format", |case| {
+        case.options.retain(|(name, _)| *name != "format")
+    }));
     let secrets = [
         ("a wrong passphrase", Kind::Passphrase, &b"wrong"[..]),
         ("an empty passphrase", Kind::Passphrase, b""),
@@ -183,6 +196,7 @@ fn asked_otherwise(case: &Case, whole: &Arc<Vec<u8>>) -> Vec<Case> {
         let bytes = bytes.to_vec();
         cases.push(case.with(name, |case| case.secret = Some(Given { kind, bytes })));
     }
+    let reencrypted = begun("", |_| {}, Expected::Opens).bytes;
     let blank = Arc::new(vec![0; 1 << 20]);
     let noise = Arc::new(testkit::noise(1 << 20, 5));
     let file = |bytes: &Arc<Vec<u8>>| Image::File(Arc::clone(bytes), damage::NONE);
@@ -199,6 +213,7 @@ fn asked_otherwise(case: &Case, whole: &Arc<Vec<u8>>) -> Vec<Case> {
         ("noise beside it", noise),
         ("nothing beside it", Arc::new(Vec::new())),
         ("itself beside it", Arc::clone(whole)),
+        ("a reencryption beside it", Arc::new(reencrypted)),
     ] {
         cases.push(case.with(name, |case| case.beside = Some(beside)));
     }
@@ -211,7 +226,16 @@ fn golden() -> Vec<Base> {
     let manifest = fs::read(folder.join("manifest.json")).unwrap();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap();
     let cases = manifest["cases"].as_array().unwrap();
-    cases.iter().map(|case| golden_base(&folder, case)).collect()
+    let tried = cases.iter().filter(|case| !takes_seconds(case));
+    tried.map(|case| golden_base(&folder, case)).collect()
+}
+
+/// Whether each door would search for seconds. `tests/volumes.rs` opens these with the program.
+fn takes_seconds(case: &Value) -> bool {
+    let hashes = ["ripemd160", "blake2s", "whirlpool", "argon2id"];
+    case["format"] == "veracrypt"
+        && case["pim"].is_null()
+        && hashes.iter().any(|hash| case["hash"] == *hash)
 }
 
 fn golden_base(folder: &Path, entry: &Value) -> Base {
@@ -268,15 +292,19 @@ fn golden_base(folder: &Path, entry: &Value) -> Base {
         options,
         secret: Some(named(&secrets[0])),
         plaintext: (size <= crate::asked::ENDS as u64).then_some(digest),
-        is_costly: format == "veracrypt" && pim > 100,
+        is_costly: format.starts_with("luks") || (format == "veracrypt" && pim > 100),
         ..Case::new(id, golden_file(folder, entry))
     };
     let others = secrets.iter().enumerate().skip(1);
     Base {
-        others: others
-            .map(|(nth, secret)| (format!("secret {nth}"), named(secret)))
-            .collect(),
-        kind: format!("{format} {} {}", case.header.is_some(), entry["key_derivation"]),
+        others: match format {
+            // A wrong secret takes as long as the right one.
+            "veracrypt" => Vec::new(),
+            _ => others
+                .map(|(nth, secret)| (format!("secret {nth}"), named(secret)))
+                .collect(),
+        },
+        kind: format!("{format} {}", case.header.is_some()),
         case,
     }
 }
@@ -304,6 +332,35 @@ fn golden_file(folder: &Path, entry: &Value) -> Vec<u8> {
     }
 }
 
+/// LUKS volumes with cheap key derivations, one of them in the middle of a reencryption.
+fn cheap() -> Vec<Base> {
+    let reencrypted = begun("", |_| {}, Expected::Opens);
+    let volumes = [
+        ("luks1 true", luks1("", |_| {}, Expected::Opens)),
+        ("luks1 false", luks1("", |_| {}, Expected::Opens)),
+        ("luks2 true", luks2("", |_| {}, Expected::Opens)),
+        ("luks2 false", luks2("", |_| {}, Expected::Opens)),
+        ("luks2 reencrypted", reencrypted),
+    ];
+    let base = |(kind, volume): (&str, Hostile)| {
+        let mut case = of_hostile(volume);
+        case.name = kind.to_owned();
+        if kind.ends_with("true")
+            && let Image::File(whole, _) = &case.image
+        {
+            let data = whole[crate::kit::DATA as usize..].to_vec();
+            case.header = Some(case.image.clone());
+            case.image = Image::File(Arc::new(data), damage::NONE);
+        }
+        Base {
+            case,
+            others: vec![("other secret".to_owned(), passphrase("another"))],
+            kind: kind.to_owned(),
+        }
+    };
+    volumes.into_iter().map(base).collect()
+}
+
 /// Volumes that only other systems make: tests of the engine make them too.
 fn made() -> Vec<Base> {
     use bitlk::{CHUNK, Recipe, protection};
@@ -313,14 +370,24 @@ fn made() -> Vec<Base> {
     let recipes = [
         (
             "bitlk with a clear key",
-            Recipe { protectors: clear.clone(), ..recipe.clone() },
+            Recipe {
+                protectors: clear.clone(),
+                ..recipe.clone()
+            },
             passphrase(""),
         ),
         ("bitlk", recipe.clone(), passphrase(bitlk::PASSPHRASE)),
-        ("bitlk recovery", recipe.clone(), passphrase(bitlk::RECOVERY)),
+        (
+            "bitlk recovery",
+            recipe.clone(),
+            passphrase(bitlk::RECOVERY),
+        ),
         (
             "bitlk up to half",
-            Recipe { up_to: size as u64 / 2, ..recipe.clone() },
+            Recipe {
+                up_to: size as u64 / 2,
+                ..recipe.clone()
+            },
             passphrase(bitlk::PASSPHRASE),
         ),
         (
@@ -334,12 +401,20 @@ fn made() -> Vec<Base> {
         ),
         (
             "bitlk decrypted",
-            Recipe { state: [1, 1], protectors: clear, ..recipe.clone() },
+            Recipe {
+                state: [1, 1],
+                protectors: clear,
+                ..recipe.clone()
+            },
             passphrase(""),
         ),
         (
             "bitlk of Vista",
-            Recipe { version: 1, method: 0x8002, ..recipe },
+            Recipe {
+                version: 1,
+                method: 0x8002,
+                ..recipe
+            },
             passphrase(bitlk::PASSPHRASE),
         ),
     ];
@@ -364,7 +439,10 @@ fn made() -> Vec<Base> {
             secret: Some(passphrase(fvault2::PASSPHRASES[0])),
             ..Case::new("fvault2", image)
         },
-        others: vec![("recovery key".to_owned(), passphrase(fvault2::PASSPHRASES[1]))],
+        others: vec![(
+            "recovery key".to_owned(),
+            passphrase(fvault2::PASSPHRASES[1]),
+        )],
         kind: "fvault2".to_owned(),
     });
     bases
@@ -379,7 +457,8 @@ fn of_hostile(hostile: Hostile) -> Case {
         }),
         ..Case::new(hostile.name, hostile.bytes)
     };
-    case.options.push(("format", hostile.format.name().to_owned()));
+    case.options
+        .push(("format", hostile.format.name().to_owned()));
     if let crate::kit::Attempt::OpenSlot(slot) = hostile.attempt {
         case.options.push(("key_slot", slot.to_string()));
     }
@@ -405,7 +484,12 @@ fn foreign() -> Vec<Case> {
         ("ones", file(vec![0xff; 1 << 20])),
         ("noise", file(testkit::noise(1 << 20, 3))),
         ("a text", file(b"a letter to a friend\n".repeat(5000))),
-        ("a zip archive", at(0, b"PK\x03\x04")),
+        ("a ZIP archive", at(0, b"PK\x03\x04")),
+        ("a gzip archive", at(0, b"\x1f\x8b\x08\0")),
+        ("an xz archive", at(0, b"\xfd7zXZ\0")),
+        ("a bzip2 archive", at(0, b"BZh91AY&SY")),
+        ("a zstd archive", at(0, b"\x28\xb5\x2f\xfd")),
+        ("a 7-Zip archive", at(0, b"7z\xbc\xaf\x27\x1c")),
         ("ext4", at(1024, &damage::ext4())),
         ("swap", at(4086, b"SWAPSPACE2")),
         ("a GPT", file(parts::gpt())),
@@ -415,13 +499,23 @@ fn foreign() -> Vec<Case> {
         ("an old RAID", file(parts::old_raid())),
         ("APFS", at(32, b"NXSB")),
     ];
-    let formats = [None, Some("luks1"), Some("luks2"), Some("plain"), Some("tcrypt"), Some("bitlk"), Some("fvault2"), Some("bestcrypt")];
+    let formats = [
+        None,
+        Some("luks1"),
+        Some("luks2"),
+        Some("plain"),
+        Some("tcrypt"),
+        Some("bitlk"),
+        Some("fvault2"),
+        Some("bestcrypt"),
+    ];
     let mut cases = Vec::new();
     for (name, image) in things {
         for format in formats {
             let mut case = Case::new(format!("{name} as {format:?}"), Vec::new());
             case.image = image.clone();
-            case.options.extend(format.map(|format| ("format", format.to_owned())));
+            case.options
+                .extend(format.map(|format| ("format", format.to_owned())));
             if format == Some("tcrypt") {
                 case.options.push(("hash", "sha512".to_owned()));
             }

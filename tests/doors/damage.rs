@@ -52,7 +52,9 @@ pub const ALL: &[Damage] = &[
             put(image, copy + 16, &[0; 8]);
         }
     }),
-    of_one("second header zeroed", |image| put(image, 16 << 10, &[0; 16 << 10])),
+    of_one("second header zeroed", |image| {
+        put(image, 16 << 10, &[0; 16 << 10])
+    }),
     of_one("key slots zeroed", |image| put(image, 4096, &[0; 28 << 10])),
     of_one("last sector zeroed", |image| {
         let last = image.len().saturating_sub(512);
@@ -63,7 +65,9 @@ pub const ALL: &[Damage] = &[
         put(image, last, &[0; 128 << 10]);
     }),
     of_one("cut by a sector", |image| image.truncate(image.len() - 512)),
-    of_one("cut by 100 bytes", |image| image.truncate(image.len() - 100)),
+    of_one("cut by 100 bytes", |image| {
+        image.truncate(image.len() - 100)
+    }),
     of_one("cut to 64 KiB", |image| image.truncate(64 << 10)),
     of_one("cut to a sector", |image| image.truncate(512)),
     of_one("cut to 100 bytes", |image| image.truncate(100)),
@@ -75,11 +79,19 @@ pub const ALL: &[Damage] = &[
     of_one("behind a sector", |image| {
         image.splice(..0, [0; 512]);
     }),
-    of_one("under an MBR", |image| put(image, 440, &parts::mbr()[440..512])),
-    of_one("under a GPT", |image| put(image, 440, &parts::gpt()[440..34 * 512])),
+    of_one("under an MBR", |image| {
+        put(image, 440, &parts::mbr()[440..512])
+    }),
+    of_one("under a GPT", |image| {
+        put(image, 440, &parts::gpt()[440..34 * 512])
+    }),
     of_one("under ext4", |image| put(image, 1024, &ext4())),
-    of_one("under LVM", |image| put(image, 512, &parts::lvm()[512..1024])),
-    of_one("under a RAID", |image| put(image, 4096, &parts::raid()[4096..8192])),
+    of_one("under LVM", |image| {
+        put(image, 512, &parts::lvm()[512..1024])
+    }),
+    of_one("under a RAID", |image| {
+        put(image, 4096, &parts::raid()[4096..8192])
+    }),
     of_one("swap", |image| put(image, 4086, b"SWAPSPACE2")),
     of_one("under a text", |image| {
         let text = b"a letter to a friend\n".repeat(100);

@@ -50,6 +50,8 @@ static cryptmark_code used(cryptmark_volume *volume, const char *output, const c
         code = cryptmark_write(volume, 0, (const uint8_t *)data, length, error);
         return code == CRYPTMARK_OK ? cryptmark_flush(volume, error) : code;
     }
+    if (!output)
+        return code;
     file = fopen(output, "wb");
     if (!file)
         abort();

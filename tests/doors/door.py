@@ -28,6 +28,8 @@ def used(volume, output, data):
         volume.pwrite(data, 0)
         volume.flush()
         return
+    if output is None:
+        return
     with open(output, "wb") as file:
         file.write(volume.pread(ENDS, 0))
         file.write(volume.pread(ENDS, volume.size - ENDS if volume.size > ENDS else volume.size))
@@ -44,7 +46,7 @@ def answer(path, output, data, arguments):
         return f"refused {CODES[type(error)]} {question} {str(error).encode().hex()}"
 
 
-asked = {"data": None}
+asked = {"data": None, "output": None}
 arguments = {}
 for line in sys.stdin:
     command, *rest = line.split()
@@ -69,4 +71,4 @@ for line in sys.stdin:
             arguments[name] = value
     else:
         print(answer(asked["path"], asked["output"], asked["data"], arguments), flush=True)
-        asked, arguments = {"data": None}, {}
+        asked, arguments = {"data": None, "output": None}, {}

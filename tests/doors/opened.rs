@@ -1,13 +1,16 @@
 //! The doors: the engine itself, the program, and the libraries for C and Python.
 
-use crate::asked::{Answer, Given, Kind, Opened, Question, Refused, Work, data, digest, ends, warnings};
+use crate::asked::{
+    Answer, Given, Kind, Opened, Question, Refused, Work, data, digest, ends, warnings,
+};
 use cipher::Key;
 use serde_json::Value;
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::RwLock;
 use testkit::Sandbox;
 use volume::judge::{Ruling, State};
 use volume::tcrypt::Keyfiles;
@@ -15,6 +18,20 @@ use volume::{Access, Format, OpenOptions, Parameters, Secret, Verdict, Volume, V
 
 /// The names of the doors, as answers are shown.
 pub const NAMES: [&str; 4] = ["Rust", "program", "C", "Python"];
+
+/// Held while a program is started. It has the files of all threads, and so the locks of volumes,
+/// until it is another program. The door for Rust holds it against that.
+static STARTING: RwLock<()> = RwLock::new(());
+
+fn started(command: &mut Command) -> Child {
+    let _alone = STARTING.write().unwrap();
+    command.spawn().unwrap()
+}
+
+fn ended(command: &mut Command) -> Output {
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    started(piped).wait_with_output().unwrap()
+}
 
 /// The four doors, for one thread.
 pub struct Doors {
@@ -80,7 +97,10 @@ impl Built {
                 fs::copy(&file, folder.path().join("cryptmark").join(name)).unwrap();
             }
         }
-        link("libcryptmark_native.so", Path::new("cryptmark/_native.abi3.so"));
+        link(
+            "libcryptmark_native.so",
+            Path::new("cryptmark/_native.abi3.so"),
+        );
         Self { folder, c }
     }
 
@@ -104,7 +124,7 @@ struct Worker {
 impl Worker {
     fn start(mut command: Command) -> Self {
         let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
+        let mut child = started(piped);
         Self {
             asked: child.stdin.take().unwrap(),
             answers: BufReader::new(child.stdout.take().unwrap()),
@@ -128,6 +148,7 @@ impl Drop for Worker {
 }
 
 fn rust(question: &Question) -> Answer {
+    let _shared = STARTING.read().unwrap();
     match opened(question) {
         Ok(opened) => Answer::Opened(opened),
         Err(error) => Answer::Refused(Refused {
@@ -202,7 +223,11 @@ fn opened(question: &Question) -> Result<Opened, VolumeError> {
         let mut both = Vec::new();
         let size = volume.size();
         for place in [0, size.saturating_sub(crate::asked::ENDS as u64)] {
-            let place = if both.is_empty() || place > 0 { place } else { size };
+            let place = if both.is_empty() || place > 0 {
+                place
+            } else {
+                size
+            };
             let mut end = vec![0; crate::asked::ENDS];
             let got = volume.read_at(place, &mut end)?;
             both.extend_from_slice(&end[..got]);
@@ -248,7 +273,7 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
     };
     match question.work {
         Work::Read => {
-            let output = command("export").args(["--output", "-"]).output().unwrap();
+            let output = ended(command("export").args(["--output", "-"]));
             let said = String::from_utf8(output.stderr).unwrap();
             match output.status.code().unwrap() {
                 0 => Answer::Opened(Opened {
@@ -263,7 +288,7 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
             let socket = question.folder.join("socket");
             let mut serve = command("serve");
             serve.arg("--nbd").arg(&socket);
-            let mut served = serve.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            let mut served = started(serve.stdout(Stdio::piped()).stderr(Stdio::piped()));
             let mut first = String::new();
             let mut output = BufReader::new(served.stdout.take().unwrap());
             output.read_line(&mut first).unwrap();
@@ -272,7 +297,12 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
                 rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
             }
             let mut said = String::new();
-            served.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            served
+                .stderr
+                .take()
+                .unwrap()
+                .read_to_string(&mut said)
+                .unwrap();
             let status = served.wait().unwrap();
             match first.is_empty() {
                 false => Answer::Opened(of_program(&said)),
@@ -283,7 +313,7 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
             let input = question.folder.join("input");
             fs::write(&input, data()).unwrap();
             let mut import = command("import");
-            let output = import.arg("--yes").arg("--input").arg(input).output().unwrap();
+            let output = ended(import.arg("--yes").arg("--input").arg(input));
             let said = String::from_utf8(output.stderr).unwrap();
             match output.status.code().unwrap() {
                 0 => Answer::Opened(of_program(&said)),
@@ -327,7 +357,9 @@ fn add_options(command: &mut Command, question: &Question) {
 
 /// What the program says of a volume that it has opened.
 fn of_program(said: &str) -> Opened {
-    let lines = said.lines().filter_map(|line| line.strip_prefix("warning: "));
+    let lines = said
+        .lines()
+        .filter_map(|line| line.strip_prefix("warning: "));
     Opened {
         size: None,
         digest: None,

@@ -8,14 +8,19 @@ use volume::Format;
 /// The program names the volume or its header at one of the `paths`, and its own options. It also
 /// names what it finds where the engine names only what it misses.
 pub fn of_engine(what: &str, paths: &[&Path]) -> String {
-    let named = paths.iter().find_map(|path| what.strip_prefix(&*path.to_string_lossy()));
-    match named {
-        Some(found) => of_place(found).unwrap_or_else(|| format!("the device or file{found}")),
-        None => of_option(what)
-            .or_else(|| of_other_format(what))
-            .unwrap_or_else(|| what.to_owned()),
-    }
+    let named = paths
+        .iter()
+        .find_map(|path| what.strip_prefix(&*path.to_string_lossy()));
+    let named = named.filter(|said| said.starts_with(' '));
+    let words = match named {
+        Some(found) => of_place(found),
+        None => of_option(what).or_else(|| of_other_format(what)),
+    };
+    words.unwrap_or_else(|| what.to_owned())
 }
+
+/// What is said of a folder or a pipe.
+const KIND: &str = " is neither a regular file nor a block device";
 
 /// Of a place, of which this is said.
 fn of_place(said: &str) -> Option<String> {
@@ -27,7 +32,13 @@ fn of_place(said: &str) -> Option<String> {
             let holds = holds.strip_prefix(" holds ")?.strip_suffix(", and")?;
             Some(format!("this has{unsigned}, and holds {holds}"))
         }
-        None => (said == lost).then(|| format!("the volume{lost}")),
+        None if said == lost => Some(format!("the volume{lost}")),
+        // The engine says this of all places.
+        None if said == KIND => None,
+        None => Some(match said.strip_suffix(", which is not supported") {
+            Some(holds) => format!("this has{unsigned}, and{holds}"),
+            None => format!("the device or file{said}"),
+        }),
     }
 }
 
@@ -36,12 +47,19 @@ fn of_option(what: &str) -> Option<String> {
     let (option, format) = what.split_once(" has no meaning for a ")?;
     let parameter = option.strip_prefix("--")?.replace('-', "_");
     let format = Format::named(format.strip_suffix(" volume")?)?;
-    Some(format!("`{parameter}` has no meaning for {}", format.article()))
+    Some(format!(
+        "`{parameter}` has no meaning for {}",
+        format.article()
+    ))
 }
 
 /// Of a volume of another format than the named one.
 fn of_other_format(what: &str) -> Option<String> {
-    let (_, named) = what.strip_prefix("this is a ")?.split_once(" volume, not ")?;
-    let format = Format::ALL.into_iter().find(|format| format.title() == named)?;
+    let (_, named) = what
+        .strip_prefix("this is a ")?
+        .split_once(" volume, not ")?;
+    let format = Format::ALL
+        .into_iter()
+        .find(|format| format.title() == named)?;
     Some(format!("this is not {}", format.article()))
 }

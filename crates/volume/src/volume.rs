@@ -1,6 +1,6 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
-use crate::judge::{State, Use};
+use crate::judge::{self, State, Use};
 use crate::opening::Terms;
 use crate::place::Place;
 use crate::{
@@ -113,10 +113,18 @@ impl Volume {
     ) -> Result<Self, VolumeError> {
         check_secret(secret)?;
         let [header, data] = place.devices();
+        if options.access == Access::Write {
+            // Losses that can be accepted are asked for when all is known.
+            judge::check_device(Use::WriteData, &*header, &State::ALL)?;
+            if place.is_apart() {
+                judge::check_device(Use::WriteData, &*data, &State::ALL)?;
+            }
+        }
         let format = match options.format {
             Some(format) => format,
             None => detect(&*header)?,
         };
+        check_searched(format, &options.parameters, &*header)?;
         if place.is_apart() && !matches!(format, Format::Luks1 | Format::Luks2) {
             return Err(VolumeError::Foreign {
                 parameter: "header",
@@ -124,7 +132,6 @@ impl Volume {
                 formats: &[Format::Luks1, Format::Luks2],
             });
         }
-        check_searched(format, &options.parameters, &*header)?;
         let opening = options.parameters.opening(format)?;
         #[cfg(target_os = "linux")]
         if options.access == Access::Write

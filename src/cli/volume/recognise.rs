@@ -235,6 +235,10 @@ const WRAPPED: [(&[u8], usize, Wrapped); 12] = [
     (b"\xfd7zXZ\0", 0, Wrapped::Archive("an xz archive")),
     (b"BZh", 0, Wrapped::Archive("a bzip2 archive")),
     (b"\x28\xb5\x2f\xfd", 0, Wrapped::Archive("a zstd archive")),
-    (b"PK\x03\x04", 0, Wrapped::Archive("a zip archive")),
-    (b"7z\xbc\xaf\x27\x1c", 0, Wrapped::Archive("a 7z archive")),
+    (b"PK\x03\x04", 0, Wrapped::Archive("a ZIP archive")),
+    (
+        b"7z\xbc\xaf\x27\x1c",
+        0,
+        Wrapped::Archive("a 7-Zip archive"),
+    ),
 ];

@@ -179,6 +179,7 @@ pub(super) const MAGICS: &[Magic] = &[
     (0, b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
     (0, b"\xfd7zXZ\0", "an xz archive"),
     (0, b"\x28\xb5\x2f\xfd", "a zstd archive"),
+    (0, b"BZh91AY&SY", "a bzip2 archive"),
     (0, b"\x1f\x8b\x08\0", "a gzip archive"),
     (0, b"\x1f\x8b\x08\x08", "a gzip archive"),
     (0, b"Rar!\x1a\x07", "a RAR archive"),
