@@ -65,8 +65,8 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Opened {
     pub size: Option<u64>,
-    /// The digest of both ends, if they were read.
-    pub digest: Option<String>,
+    /// Both ends of the plaintext, if they were read.
+    pub ends: Option<Vec<u8>>,
     pub info: Option<Value>,
     /// The texts of its warnings.
     pub warnings: Vec<String>,
@@ -83,9 +83,9 @@ pub struct Refused {
     pub question: Option<String>,
 }
 
-/// The digest of the ends of a volume, which overlap if it is small.
-pub fn digest(ends: &[u8]) -> String {
-    let digest = Sha256::digest(ends);
+/// The digest of a plaintext.
+pub fn digest(plaintext: &[u8]) -> String {
+    let digest = Sha256::digest(plaintext);
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -161,7 +161,7 @@ impl Question<'_> {
                 let read = self.work == Work::Read;
                 Answer::Opened(Opened {
                     size: Some(size.parse().unwrap()),
-                    digest: read.then(|| digest(&std::fs::read(self.output()).unwrap())),
+                    ends: read.then(|| std::fs::read(self.output()).unwrap()),
                     warnings: warnings(&info),
                     info: Some(info),
                 })

@@ -71,8 +71,10 @@ impl Laid {
     pub fn shown(&self, answer: &Answer) -> String {
         let shown = match answer {
             Answer::Opened(opened) => format!(
-                "opened, {:?} bytes, digest {:?}, warnings {:?}",
-                opened.size, opened.digest, opened.warnings
+                "opened, {:?} bytes, starting with {:?}, warnings {:?}",
+                opened.size,
+                opened.ends.as_ref().map(|ends| &ends[..ends.len().min(8)]),
+                opened.warnings
             ),
             Answer::Refused(refused) => {
                 let question = refused.question.as_deref().unwrap_or("nothing");

@@ -9,7 +9,9 @@ mod asked;
 mod compared;
 mod corpus;
 mod damage;
+mod golden;
 mod laid;
+mod made;
 mod opened;
 mod words;
 

@@ -8,6 +8,10 @@ use volume::Format;
 /// The program names the volume or its header at one of the `paths`, and its own options. It also
 /// names what it finds where the engine names only what it misses.
 pub fn of_engine(what: &str, paths: &[&Path]) -> String {
+    // It also tells what an import has done by then.
+    let what = what
+        .split_once("; the volume in ")
+        .map_or(what, |(what, _)| what);
     let named = paths
         .iter()
         .find_map(|path| what.strip_prefix(&*path.to_string_lossy()));

@@ -241,16 +241,19 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
     progress.finish();
     let image = options.volume.image().display();
     match outcome {
-        Err(TransferError::Block(BlockError::Protected { .. })) => Err(Failure::new(
-            4,
-            format!(
-                "the input reaches the hidden volume in {}, which is as it was; of the outer one \
+        // Volumes of other formats protect their own areas.
+        Err(TransferError::Block(BlockError::Protected { .. })) if hidden.length > 0 => {
+            Err(Failure::new(
+                4,
+                format!(
+                    "the input reaches the hidden volume in {}, which is as it was; of the outer one \
                  at least {} bytes had been written",
-                image,
-                written.into_inner()
-            ),
-            fitting,
-        )),
+                    image,
+                    written.into_inner()
+                ),
+                fitting,
+            ))
+        }
         Err(error) => {
             let remedy = match error {
                 TransferError::TooLong { .. } => "Give less input, or a larger volume.",
