@@ -31,7 +31,43 @@ pub enum Work {
     OpenToWrite,
     /// All losses are accepted, and its start is overwritten.
     Overwrite,
+    /// It is changed, without a loss.
+    Change(Change),
 }
+
+/// A change of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// Another volume takes its place.
+    Create,
+    ToLuks1,
+    ToLuks2,
+    Shorter,
+    Longer,
+    /// Another passphrase.
+    Key,
+    Repair,
+    /// The start of the undamaged volume is taken for a backup of its header.
+    Restore,
+}
+
+impl Change {
+    pub const ALL: [Self; 8] = [
+        Self::Create,
+        Self::ToLuks1,
+        Self::ToLuks2,
+        Self::Shorter,
+        Self::Longer,
+        Self::Key,
+        Self::Repair,
+        Self::Restore,
+    ];
+}
+
+/// The new passphrase, and the sizes of what is resized.
+pub const NEW: &str = "another passphrase";
+pub const SHORTER: u64 = 1_050_112;
+pub const LONGER: u64 = 4 << 20;
 
 /// A question to a door.
 pub struct Question<'a> {
@@ -59,6 +95,18 @@ pub fn data() -> Vec<u8> {
 pub enum Answer {
     Opened(Opened),
     Refused(Refused),
+}
+
+impl Answer {
+    /// That a change was made.
+    pub fn done() -> Self {
+        Self::Opened(Opened {
+            size: None,
+            ends: None,
+            info: None,
+            warnings: Vec::new(),
+        })
+    }
 }
 
 /// A volume that was opened.
@@ -112,6 +160,46 @@ impl Question<'_> {
         self.folder.join("output")
     }
 
+    /// The file with the start of the volume as it was before it was damaged.
+    pub fn saved(&self) -> PathBuf {
+        self.folder.join("saved")
+    }
+
+    /// The options that a change takes.
+    pub fn options(&self) -> Vec<(&'static str, String)> {
+        let Work::Change(change) = self.work else {
+            return self.options.to_vec();
+        };
+        let searched = ["tcrypt", "veracrypt"];
+        let takes = |(name, value): &&(&str, String)| match *name {
+            "format" => searched.contains(&value.as_str()),
+            "veracrypt_pim" | "keyfile" => !matches!(change, Change::ToLuks1 | Change::ToLuks2),
+            name => name == "header",
+        };
+        let mut options: Vec<_> = self.options.iter().filter(takes).cloned().collect();
+        let named = match change {
+            Change::Create | Change::ToLuks2 => Some("luks2"),
+            Change::ToLuks1 => Some("luks1"),
+            _ => None,
+        };
+        if let Some(format) = named {
+            options.retain(|(name, _)| *name == "header");
+            options.push(("format", format.to_owned()));
+        }
+        if matches!(change, Change::Create) || (change == Change::Key && self.family().is_none()) {
+            options.push(("pbkdf", "pbkdf2".to_owned()));
+            options.push(("iter_time", "1".to_owned()));
+        }
+        options
+    }
+
+    /// TrueCrypt or VeraCrypt, if it is one of theirs.
+    pub fn family(&self) -> Option<&str> {
+        let mut formats = self.options.iter().filter(|(name, _)| *name == "format");
+        let format = formats.next().map(|(_, format)| format.as_str());
+        format.filter(|format| ["tcrypt", "veracrypt"].contains(format))
+    }
+
     /// The paths of the volume and of its header.
     pub fn paths(&self) -> Vec<&Path> {
         let header = self.options.iter().filter(|(name, _)| *name == "header");
@@ -132,13 +220,13 @@ impl Question<'_> {
         if self.work == Work::Read {
             line("output", self.output().as_os_str().as_encoded_bytes());
         }
-        for (name, value) in self.options {
+        for (name, value) in self.options() {
             line(&format!("option {name}"), value.as_bytes());
         }
         if let Some(secret) = self.secret {
             line(&format!("secret {}", secret.kind as i32), &secret.bytes);
         }
-        if self.work != Work::Read {
+        if matches!(self.work, Work::OpenToWrite | Work::Overwrite) {
             line("option write", b"1");
         }
         if self.work == Work::Overwrite {
@@ -147,7 +235,19 @@ impl Question<'_> {
                 line("option allow", state.name().as_bytes());
             }
         }
-        line("open", b"");
+        let number = |number: u64| number.to_string().into_bytes();
+        match self.work {
+            Work::Read | Work::OpenToWrite | Work::Overwrite => line("open", b""),
+            Work::Change(change) => match change {
+                Change::Create => line("create", b""),
+                Change::ToLuks1 | Change::ToLuks2 => line("convert", b""),
+                Change::Shorter => line("resize", &number(SHORTER)),
+                Change::Longer => line("resize", &number(LONGER)),
+                Change::Key => line("change", NEW.as_bytes()),
+                Change::Repair => line("repair", b""),
+                Change::Restore => line("restore", self.saved().as_os_str().as_encoded_bytes()),
+            },
+        }
         text
     }
 
@@ -156,6 +256,7 @@ impl Question<'_> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let text = |hex: &str| String::from_utf8(bytes(hex)).unwrap();
         match words[..] {
+            ["done"] => Answer::done(),
             ["opened", size, info] => {
                 let info: Value = serde_json::from_str(&text(info)).unwrap();
                 let read = self.work == Work::Read;

@@ -1,47 +1,41 @@
 //! The answers of the doors, compared.
 
-use crate::asked::{Answer, Question, Work, digest};
+use crate::asked::{Answer, Change, Question, Work, digest};
 use crate::corpus::Case;
+use crate::known::{self, Known};
 use crate::laid::Laid;
 use crate::opened::{Doors, NAMES};
 use crate::words;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 
-/// Differences that are known: what the program says, and what the engine says where it does.
-const KNOWN: &[(&str, &str)] = &[
-    // All of them are about the file in which an interrupted reencryption keeps the header.
-    ("isn't the header of a reencryption", ""),
-    ("is being reencrypted: ", REENCRYPTED),
-    ("is being reencrypted: ", INTERRUPTED),
-    (" is a header of the volume ", INTERRUPTED),
-    ("this is a LUKS2 volume, not ", REENCRYPTED),
-    (OPENED, "`header` has no meaning for a plain volume"),
-    (OPENED, "`header` has no meaning for a cryptoloop volume"),
-    (OPENED, "`header` has no meaning for a loop-AES volume"),
-];
-
-const REENCRYPTED: &str = "the volume is being reencrypted";
-const INTERRUPTED: &str =
-    "the reencryption of this volume was interrupted in the middle of a write";
-const OPENED: &str = "(opened)";
-
 /// What came of comparing.
-#[derive(Default)]
 pub struct Compared {
     different: Vec<String>,
-    known: BTreeSet<usize>,
+    known: &'static [Known],
+    /// The known differences that were found.
+    found: BTreeSet<usize>,
     pub counts: BTreeMap<String, usize>,
 }
 
 impl Compared {
-    /// The differences. If `all` was compared, known ones that are gone are told as well.
-    pub fn different(self, all: bool) -> Vec<String> {
-        let gone = |(number, known): (usize, &(&str, &str))| {
-            let is_gone = all && !self.known.contains(&number);
-            is_gone.then(|| format!("{known:?} does not differ any more: take it out of KNOWN"))
+    /// Nothing yet. These differences are known.
+    pub const fn knowing(known: &'static [Known]) -> Self {
+        Self {
+            different: Vec::new(),
+            known,
+            found: BTreeSet::new(),
+            counts: BTreeMap::new(),
+        }
+    }
+
+    /// The differences. If all was compared, known ones that are gone are told as well.
+    pub fn different(self, are_all: bool) -> Vec<String> {
+        let gone = |(number, known): (usize, &Known)| {
+            let is_gone = are_all && !self.found.contains(&number);
+            is_gone.then(|| format!("{known:?} does not differ any more: take it out of known.rs"))
         };
-        let gone: Vec<String> = KNOWN.iter().enumerate().filter_map(gone).collect();
+        let gone: Vec<String> = self.known.iter().enumerate().filter_map(gone).collect();
         [self.different, gone].concat()
     }
 }
@@ -85,6 +79,21 @@ pub fn write(doors: &mut Doors, case: &Case, compared: &Mutex<Compared>) {
     }
 }
 
+/// Asks all doors to change a volume.
+pub fn change(doors: &mut Doors, case: &Case, compared: &Mutex<Compared>) {
+    let place = Laid::out(case);
+    place.save(case);
+    let mut asked = Asked {
+        doors,
+        case,
+        place: &place,
+        compared,
+    };
+    for change in Change::ALL {
+        asked.to(Work::Change(change));
+    }
+}
+
 struct Asked<'a> {
     doors: &'a mut Doors,
     case: &'a Case,
@@ -102,12 +111,17 @@ impl Asked<'_> {
         let mut answers = Vec::new();
         for (door, name) in NAMES.iter().enumerate() {
             let answer = self.doors.ask(door, &question);
-            if let (Work::Overwrite, Answer::Opened(_)) = (work, &answer) {
-                let after = place.bytes();
+            let after = match (work, &answer) {
+                (Work::Overwrite | Work::Change(_), Answer::Opened(_)) => place.bytes(),
+                _ => Vec::new(),
+            };
+            if work == Work::Overwrite && !after.is_empty() && !place.is_random {
                 let same = written.get_or_insert_with(|| after.clone());
-                if *same != after && !place.is_random {
+                if *same != after {
                     wrong.push(format!("{name} has written other bytes"));
                 }
+            }
+            if !after.is_empty() {
                 place.put(case);
             }
             answers.push(answer);
@@ -124,8 +138,8 @@ impl Asked<'_> {
         }
         let mut compared = self.compared.lock().unwrap();
         for (door, answer) in answers.iter().enumerate().skip(1) {
-            match known(&answers[0], answer) {
-                Some(number) if NAMES[door] == "program" => drop(compared.known.insert(number)),
+            match known::number(compared.known, &answers[0], answer) {
+                Some(number) if NAMES[door] == "program" => drop(compared.found.insert(number)),
                 _ => wrong.extend(difference(&answers[0], answer, &question, door)),
             }
         }
@@ -143,18 +157,6 @@ impl Asked<'_> {
         }
         answers.swap_remove(0)
     }
-}
-
-/// The number of the known difference of these answers.
-fn known(engine: &Answer, program: &Answer) -> Option<usize> {
-    let said = |answer: &Answer| match answer {
-        Answer::Refused(refused) => refused.what.clone(),
-        Answer::Opened(_) => OPENED.to_owned(),
-    };
-    let (engine, program) = (said(engine), said(program));
-    KNOWN.iter().position(|(words, of_engine)| {
-        program.contains(words) && engine.ends_with(of_engine) && program != engine
-    })
 }
 
 /// How the answer of a door differs from that of the engine.

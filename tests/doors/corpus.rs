@@ -81,15 +81,19 @@ pub fn passphrase(words: &str) -> Given {
     }
 }
 
+/// All volumes that are whole, those with cheap key derivations first.
+fn bases() -> Vec<Base> {
+    let mut bases = made::cheap();
+    bases.extend(made::of_other_systems());
+    bases.extend(golden::all());
+    bases
+}
+
 /// All of them.
 pub fn all(hostile: Vec<Hostile>) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut seen = BTreeSet::new();
-    for base in made::cheap()
-        .into_iter()
-        .chain(made::of_other_systems())
-        .chain(golden::all())
-    {
+    for base in bases() {
         let first = seen.insert(base.kind.clone());
         cases.extend(spoilt(base, first));
     }
@@ -97,6 +101,29 @@ pub fn all(hostile: Vec<Hostile>) -> Vec<Case> {
     cases.extend(foreign());
     let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
     assert_eq!(names.len(), cases.len(), "two volumes have the same name");
+    cases
+}
+
+/// Volumes whose headers are changed: one of each kind as it is, some of them damaged, and what is
+/// no volume.
+pub fn to_change() -> Vec<Case> {
+    let damaged = ["luks1 false", "luks2 false", "tcrypt false"];
+    let mut cases = Vec::new();
+    let mut seen = BTreeSet::new();
+    for base in bases() {
+        if base.case.is_costly || !seen.insert(base.kind.clone()) {
+            continue;
+        }
+        let is_damaged = damaged.contains(&base.kind.as_str());
+        let is_damage = |case: &Case| {
+            let mut names = damage::ALL
+                .iter()
+                .map(|damage| format!(", {}", damage.name));
+            case.is_whole() || (is_damaged && names.any(|name| case.name.ends_with(&name)))
+        };
+        cases.extend(spoilt(base, true).into_iter().filter(is_damage));
+    }
+    cases.extend(foreign().into_iter().filter(|case| case.options.is_empty()));
     cases
 }
 

@@ -100,12 +100,29 @@ int main(void)
                                                 &error);
         } else {
             cryptmark_volume *volume = NULL;
-            if (code == CRYPTMARK_OK)
+            size_t bytes = name ? bytes_of(name) : 0;
+            if (code != CRYPTMARK_OK)
+                ;
+            else if (!strcmp(command, "create"))
+                code = cryptmark_create(path, options, 0, NULL, &error);
+            else if (!strcmp(command, "convert"))
+                code = cryptmark_convert(path, options, &error);
+            else if (!strcmp(command, "resize"))
+                code = cryptmark_resize(path, options, strtoull(name, NULL, 10), NULL, &error);
+            else if (!strcmp(command, "change"))
+                code = cryptmark_key_change(path, options, (uint8_t *)name, bytes, NULL, &error);
+            else if (!strcmp(command, "repair"))
+                code = cryptmark_header_repair(path, options, NULL, &error);
+            else if (!strcmp(command, "restore"))
+                code = cryptmark_header_restore(path, options, name, NULL, &error);
+            else
                 code = cryptmark_open(path, options, &volume, &error);
-            if (code == CRYPTMARK_OK)
+            if (code == CRYPTMARK_OK && volume)
                 code = used(volume, output, data, length, &error);
             if (code != CRYPTMARK_OK) {
                 refused(code, error);
+            } else if (!volume) {
+                printf("done");
             } else {
                 printf("opened %llu", (unsigned long long)cryptmark_size(volume));
                 print_hex(cryptmark_info(volume));

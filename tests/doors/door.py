@@ -9,6 +9,7 @@ import cryptmark
 ENDS = 1 << 20
 SECRETS = ("passphrase", "key_file", "volume_key")
 NUMBERS = ("key_size", "offset", "skip", "size", "sector_size", "key_slot", "veracrypt_pim")
+NUMBERS += ("iter_time",)
 FLAGS = ("iv_large_sectors", "tcrypt_hidden", "tcrypt_backup", "tcrypt_system", "experimental")
 
 #: The exceptions, and the codes of the program that mean the same.
@@ -35,8 +36,32 @@ def used(volume, output, data):
         file.write(volume.pread(ENDS, volume.size - ENDS if volume.size > ENDS else volume.size))
 
 
-def answer(path, output, data, arguments):
+def change(command, path, value, arguments):
+    secret = arguments.pop("passphrase", None)
+    key_file = arguments.pop("key_file", None)
+    arguments["key_file"] = key_file
+    if command == "create":
+        cryptmark.create(path, passphrase=secret, **arguments)
+    elif command == "convert":
+        del arguments["key_file"]
+        cryptmark.convert(path, **arguments)
+    elif command == "resize":
+        cryptmark.resize(path, int(value), secret, **arguments)
+    elif command == "change" and "format" in arguments:
+        cryptmark.change_password(path, passphrase=secret, new_passphrase=value, **arguments)
+    elif command == "change":
+        cryptmark.change_key(path, secret, value, **arguments)
+    elif command == "repair":
+        cryptmark.repair_header(path, secret, **arguments)
+    else:
+        cryptmark.restore_header(path, os.fsdecode(value), secret, **arguments)
+    return "done"
+
+
+def answer(command, path, value, output, data, arguments):
     try:
+        if command != "open":
+            return change(command, path, value, arguments)
         with cryptmark.open(path, **arguments) as volume:
             used(volume, output, data)
             info = json.dumps(volume.info)
@@ -70,5 +95,6 @@ for line in sys.stdin:
         else:
             arguments[name] = value
     else:
-        print(answer(asked["path"], asked["output"], asked["data"], arguments), flush=True)
+        told = answer(command, asked["path"], value, asked["output"], asked["data"], arguments)
+        print(told, flush=True)
         asked, arguments = {"data": None, "output": None}, {}

@@ -58,6 +58,16 @@ impl Laid {
         }
     }
 
+    /// Keeps the start of the volume as it was, for a change that takes it for a backup.
+    pub fn save(&self, case: &Case) {
+        let holder = case.header.as_ref().unwrap_or(&case.image);
+        let whole = match holder {
+            Image::File(bytes, _) => &bytes[..bytes.len().min(1 << 20)],
+            _ => &[],
+        };
+        fs::write(self.folder.path().join("saved"), whole).unwrap();
+    }
+
     /// What the files hold.
     pub fn bytes(&self) -> Vec<Option<Vec<u8>>> {
         let names = ["image", "header", "image.cryptmark-header"];

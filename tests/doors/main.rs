@@ -6,10 +6,12 @@
 extern crate volume as cryptmark_volume;
 
 mod asked;
+mod changed;
 mod compared;
 mod corpus;
 mod damage;
 mod golden;
+mod known;
 mod laid;
 mod made;
 mod opened;
@@ -73,41 +75,59 @@ fn hostile() -> Vec<kit::Case> {
     all.into_iter().flatten().filter(opened).collect()
 }
 
-#[test]
-fn every_door_gives_the_same_answer() {
-    let built = Built::new();
-    let cases = corpus::all(hostile());
-    // To look at some of them.
+/// The volumes that the environment names, or all of them.
+fn chosen(cases: &[Case]) -> (Vec<&Case>, bool) {
     let named = std::env::var("CRYPTMARK_DOORS").unwrap_or_default();
-    let chosen: Vec<&Case> = cases
-        .iter()
-        .filter(|case| case.name.contains(&named))
-        .collect();
-    let compared = Mutex::new(Compared::default());
-    let refusals = everywhere(&built, &chosen, |doors, case| {
-        compared::read(doors, case, &compared)
-    });
-    // What cannot be read is refused with the same words over and over.
-    let mut seen = BTreeSet::new();
-    let mut is_new = |refusal: Option<String>| refusal.is_none_or(|words| seen.insert(words));
-    let written = chosen
-        .iter()
-        .zip(refusals)
-        .filter(|(case, _)| !case.is_costly);
-    let written = written.filter_map(|(case, refusal)| is_new(refusal).then_some(*case));
-    let written: Vec<&Case> = written.collect();
-    everywhere(&built, &written, |doors, case| {
-        compared::write(doors, case, &compared)
-    });
+    let cases = cases.iter().filter(|case| case.name.contains(&named));
+    (cases.collect(), named.is_empty())
+}
+
+fn judge(compared: Mutex<Compared>, are_all: bool) {
     let compared = compared.into_inner().unwrap();
-    println!("{} volumes: {:?}", chosen.len(), compared.counts);
-    let different = compared.different(named.is_empty());
+    println!("{:?}", compared.counts);
+    let different = compared.different(are_all);
     assert!(
         different.is_empty(),
         "{} differ:\n{}",
         different.len(),
         different.join("\n")
     );
+}
+
+#[test]
+fn every_door_gives_the_same_answer() {
+    let built = Built::new();
+    let cases = corpus::all(hostile());
+    let (chosen, are_all) = chosen(&cases);
+    println!("{} volumes", chosen.len());
+    let compared = Mutex::new(Compared::knowing(known::OPENED));
+    let refusals = everywhere(&built, &chosen, |doors, case| {
+        compared::read(doors, case, &compared)
+    });
+    // What cannot be read is refused with the same words over and over.
+    let mut seen = BTreeSet::new();
+    let mut is_new = |refusal: Option<String>| refusal.is_none_or(|words| seen.insert(words));
+    let written = chosen.iter().zip(refusals);
+    let written = written.filter(|(case, _)| !case.is_costly);
+    let written = written.filter_map(|(case, refusal)| is_new(refusal).then_some(*case));
+    let written: Vec<&Case> = written.collect();
+    everywhere(&built, &written, |doors, case| {
+        compared::write(doors, case, &compared);
+    });
+    judge(compared, are_all);
+}
+
+#[test]
+fn every_door_makes_and_refuses_the_same_changes() {
+    let built = Built::new();
+    let cases = corpus::to_change();
+    let (chosen, are_all) = chosen(&cases);
+    println!("{} volumes are changed", chosen.len());
+    let compared = Mutex::new(Compared::knowing(known::CHANGED));
+    everywhere(&built, &chosen, |doors, case| {
+        compared::change(doors, case, &compared);
+    });
+    judge(compared, are_all);
 }
 
 /// Does `work` with each of `cases` on every core. The answers are in the order of the cases.

@@ -1,6 +1,7 @@
 //! The doors: the engine itself, the program, and the libraries for C and Python.
 
 use crate::asked::{Answer, Given, Kind, Opened, Question, Refused, Work, data, ends, warnings};
+use crate::changed;
 use cipher::Key;
 use serde_json::Value;
 use std::error::Error;
@@ -147,8 +148,12 @@ impl Drop for Worker {
 
 fn rust(question: &Question) -> Answer {
     let _shared = STARTING.read().unwrap();
-    match opened(question) {
-        Ok(opened) => Answer::Opened(opened),
+    let done = match question.work {
+        Work::Change(change) => changed::by_rust(question, change).map(|()| Answer::done()),
+        _ => opened(question).map(Answer::Opened),
+    };
+    match done {
+        Ok(answer) => answer,
         Err(error) => Answer::Refused(Refused {
             code: match error.verdict() {
                 Verdict::Failed => 1,
@@ -240,7 +245,7 @@ fn opened(question: &Question) -> Result<Opened, VolumeError> {
     })
 }
 
-fn secret(given: &Given) -> Secret {
+pub fn secret(given: &Given) -> Secret {
     let key = Key::from_slice(&given.bytes);
     match given.kind {
         Kind::Passphrase => Secret::Passphrase(key),
@@ -307,6 +312,14 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
                 true => Answer::Refused(refused_by_program(status.code().unwrap(), &said)),
             }
         }
+        Work::Change(change) => {
+            let output = ended(&mut changed::by_program(sandbox, question, change));
+            let said = String::from_utf8(output.stderr).unwrap();
+            match output.status.code().unwrap() {
+                0 => Answer::done(),
+                code => Answer::Refused(refused_by_program(code, &said)),
+            }
+        }
         Work::Overwrite => {
             let input = question.folder.join("input");
             fs::write(&input, data()).unwrap();
@@ -322,8 +335,8 @@ fn program(sandbox: &Sandbox, question: &Question) -> Answer {
 }
 
 /// The options of the program by the names of the engine.
-fn add_options(command: &mut Command, question: &Question) {
-    for (name, value) in question.options {
+pub fn add_options(command: &mut Command, question: &Question) {
+    for (name, value) in &question.options() {
         let option = match *name {
             "format" => "--type".to_owned(),
             name => format!("--{}", name.replace('_', "-")),
