@@ -138,9 +138,12 @@ impl Asked<'_> {
         }
         let mut compared = self.compared.lock().unwrap();
         for (door, answer) in answers.iter().enumerate().skip(1) {
+            let Some(difference) = difference(&answers[0], answer, &question, door) else {
+                continue;
+            };
             match known::number(compared.known, &answers[0], answer) {
                 Some(number) if NAMES[door] == "program" => drop(compared.found.insert(number)),
-                _ => wrong.extend(difference(&answers[0], answer, &question, door)),
+                _ => wrong.push(difference),
             }
         }
         let kind = match &answers[0] {
@@ -197,7 +200,7 @@ fn difference(
             if door.code != engine.code {
                 return is("code");
             }
-            if what != engine.what {
+            if door.what != engine.what && what != engine.what {
                 return is("text");
             }
             let same = match is_program {

@@ -2,6 +2,7 @@
 
 use crate::asked::{Answer, Question, Work};
 use crate::corpus::{Case, Image};
+use crate::kit::{Expected, luks2};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,14 +59,18 @@ impl Laid {
         }
     }
 
-    /// Keeps the start of the volume as it was, for a change that takes it for a backup.
+    /// Keeps the start of the volume as it was, for a change that takes it for a backup. What has
+    /// no header that can be kept gets the one of another volume.
     pub fn save(&self, case: &Case) {
         let holder = case.header.as_ref().unwrap_or(&case.image);
+        let is_luks = |bytes: &[u8]| bytes.starts_with(b"LUKS");
+        let is_tcrypt = case.options.contains(&("format", "tcrypt".to_owned()));
         let whole = match holder {
-            Image::File(bytes, _) => &bytes[..bytes.len().min(1 << 20)],
-            _ => &[],
+            Image::File(bytes, _) if is_luks(bytes) || is_tcrypt => bytes.to_vec(),
+            _ => luks2("", |_| {}, Expected::Opens).bytes,
         };
-        fs::write(self.folder.path().join("saved"), whole).unwrap();
+        let start = &whole[..whole.len().min(1 << 20)];
+        fs::write(self.folder.path().join("saved"), start).unwrap();
     }
 
     /// What the files hold.

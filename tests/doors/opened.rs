@@ -387,6 +387,8 @@ fn refused_by_program(code: i32, said: &str) -> Refused {
     Refused {
         code,
         what: what.to_owned(),
-        question: remedy.contains("--yes").then(|| "some".to_owned()),
+        question: remedy
+            .contains("confirm with --yes")
+            .then(|| "some".to_owned()),
     }
 }

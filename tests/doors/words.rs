@@ -15,6 +15,9 @@ pub fn of_engine(what: &str, paths: &[&Path]) -> String {
     let named = paths
         .iter()
         .find_map(|path| what.strip_prefix(&*path.to_string_lossy()));
+    if let Some(impossible) = named.and_then(|said| said.strip_prefix(": ")) {
+        return impossible.to_owned();
+    }
     let named = named.filter(|said| said.starts_with(' '));
     let words = match named {
         Some(found) => of_place(found),
@@ -22,9 +25,6 @@ pub fn of_engine(what: &str, paths: &[&Path]) -> String {
     };
     words.unwrap_or_else(|| what.to_owned())
 }
-
-/// What is said of a folder or a pipe.
-const KIND: &str = " is neither a regular file nor a block device";
 
 /// Of a place, of which this is said.
 fn of_place(said: &str) -> Option<String> {
@@ -37,8 +37,6 @@ fn of_place(said: &str) -> Option<String> {
             Some(format!("this has{unsigned}, and holds {holds}"))
         }
         None if said == lost => Some(format!("the volume{lost}")),
-        // The engine says this of all places.
-        None if said == KIND => None,
         None => Some(match said.strip_suffix(", which is not supported") {
             Some(holds) => format!("this has{unsigned}, and{holds}"),
             None => format!("the device or file{said}"),
