@@ -109,7 +109,7 @@ impl Asked<'_> {
         let mut wrong = Vec::new();
         let mut written = None;
         let mut answers = Vec::new();
-        for (door, name) in NAMES.iter().enumerate() {
+        for (door, name) in self.doors.names().iter().enumerate() {
             let answer = self.doors.ask(door, &question);
             let after = match (work, &answer) {
                 (Work::Overwrite | Work::Change(_), Answer::Opened(_)) => place.bytes(),

@@ -36,7 +36,8 @@ fn ended(command: &mut Command) -> Output {
 pub struct Doors {
     sandbox: Sandbox,
     c: Worker,
-    python: Worker,
+    /// If there is a Python that is new enough.
+    python: Option<Worker>,
 }
 
 impl Doors {
@@ -44,7 +45,15 @@ impl Doors {
         Self {
             sandbox: Sandbox::new(env!("CARGO_BIN_EXE_cryptmark")),
             c: Worker::start(Command::new(&built.c)),
-            python: Worker::start(built.python()),
+            python: built.has_python.then(|| Worker::start(built.python())),
+        }
+    }
+
+    /// The doors that are there.
+    pub fn names(&self) -> &'static [&'static str] {
+        match self.python {
+            Some(_) => &NAMES,
+            None => &NAMES[..3],
         }
     }
 
@@ -54,7 +63,7 @@ impl Doors {
             0 => rust(question),
             1 => program(&self.sandbox, question),
             2 => self.c.ask(question),
-            _ => self.python.ask(question),
+            _ => self.python.as_mut().unwrap().ask(question),
         }
     }
 }
@@ -63,6 +72,7 @@ impl Doors {
 pub struct Built {
     folder: tempfile::TempDir,
     c: PathBuf,
+    has_python: bool,
 }
 
 impl Built {
@@ -100,7 +110,17 @@ impl Built {
             "libcryptmark_native.so",
             Path::new("cryptmark/_native.abi3.so"),
         );
-        Self { folder, c }
+        let known = "import sys; sys.exit(sys.version_info < (3, 9))";
+        let known = Command::new("python3").args(["-c", known]).status();
+        let has_python = known.is_ok_and(|status| status.success());
+        if !has_python {
+            println!("skipped: Python: there is no Python 3.9");
+        }
+        Self {
+            folder,
+            c,
+            has_python,
+        }
     }
 
     fn python(&self) -> Command {
