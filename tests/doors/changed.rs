@@ -38,7 +38,11 @@ pub fn by_rust(question: &Question, change: Change) -> Result<(), VolumeError> {
     let secret = secret.as_ref();
     let new = |words: &[u8]| NewKey {
         secret: Key::from_slice(words),
-        cost: KeySlotCost::timed(KdfKind::named("pbkdf2"), Some(Duration::from_millis(1))),
+        cost: KeySlotCost {
+            kind: KdfKind::named("pbkdf2"),
+            time: Some(Duration::from_millis(1)),
+            ..KeySlotCost::default()
+        },
         allow_empty: false,
     };
     let header = header.as_deref();
