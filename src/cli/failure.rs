@@ -202,6 +202,14 @@ impl From<VolumeError> for Failure {
             },
             error => error,
         };
+        let told = (error.change(), error.cli_remedy());
+        let error = match (error, told) {
+            (
+                VolumeError::Rewritten { error } | VolumeError::Partly { error, .. },
+                (Some(change), remedy),
+            ) => return Self::from(*error).after(change, remedy),
+            (error, _) => error,
+        };
         let code = match error.verdict() {
             Verdict::Failed => 1,
             Verdict::BadInput => 2,

@@ -66,6 +66,13 @@ impl CliRemedy for VolumeError {
                     image.display()
                 );
             }
+            Self::Rewritten { error } => {
+                return format!(
+                    "{} Then try the new secret, and the one of before: one of them opens the \
+                     header or its copy. Repair the header with it: `cryptmark volume header repair`.",
+                    error.cli_remedy()
+                );
+            }
             Self::Partly { error, .. } => return self.going_on(&error.cli_remedy()),
             Self::NoKeyslotFits { given } => return given_remedy(*given, self),
             Self::NoProtectorFits { there, .. }

@@ -717,7 +717,7 @@ pub enum VolumeError {
     },
 
     /// The data were converted in part. The volume opens, and the same again continues.
-    #[error("{error}; a part of the data in {} is converted", image.display())]
+    #[error("{error}; {}", self.change().unwrap_or_default())]
     Partly {
         /// Why it was not finished.
         error: Box<VolumeError>,
@@ -728,7 +728,7 @@ pub enum VolumeError {
     },
 
     /// A header and its copy were to be written, and it failed when that had begun.
-    #[error("{error}; the header or its copy may be written already")]
+    #[error("{error}; {}", self.change().unwrap_or_default())]
     Rewritten {
         /// Why it failed.
         error: Box<VolumeError>,

@@ -25,6 +25,21 @@ impl VolumeError {
         matches!(self, Self::Block(error) if error.is_of_place())
     }
 
+    /// What is changed already, in words, if that is so and not known from the error alone.
+    #[doc(hidden)]
+    pub fn change(&self) -> Option<String> {
+        match self {
+            Self::Rewritten { .. } => {
+                Some("the header or its copy may be written already".to_owned())
+            }
+            Self::Partly { image, .. } => Some(format!(
+                "a part of the data in {} is converted",
+                image.display()
+            )),
+            _ => None,
+        }
+    }
+
     /// The meaning of the error for the user.
     pub fn verdict(&self) -> Verdict {
         match self {

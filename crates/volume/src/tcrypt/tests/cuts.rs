@@ -42,7 +42,7 @@ fn cut_everywhere(
                     .chain(rules);
                 match work(&Fault::new(&cache, rules)) {
                     Ok(()) => done = true,
-                    Err(VolumeError::Block(BlockError::Injected { .. })) => cut += 1,
+                    Err(error) if is_injected(&error) => cut += 1,
                     Err(error) => panic!("{error}"),
                 }
                 let mut random = Xoshiro256PlusPlus::seed_from_u64(n << 8 | loss);
@@ -60,6 +60,15 @@ fn cut_everywhere(
         }
     }
     assert!(cut >= 2 * cuts().count(), "only {cut} cuts");
+}
+
+/// Whether the device failed, before or after the first write.
+fn is_injected(error: &VolumeError) -> bool {
+    match error {
+        VolumeError::Block(BlockError::Injected { .. }) => true,
+        VolumeError::Rewritten { error } => is_injected(error),
+        _ => false,
+    }
 }
 
 #[test]
@@ -183,7 +192,10 @@ fn a_device_that_lies_is_found_out() {
         );
         let error =
             opened.change_passphrase(&liar, &Sealing::new(SHA512), &key(NEW), &Limits::default());
-        assert!(matches!(error, Err(VolumeError::Unverified { .. })));
+        let Err(VolumeError::Rewritten { error }) = error else {
+            panic!("{error:?}");
+        };
+        assert!(matches!(*error, VolumeError::Unverified { .. }));
         assert_eq!(rescued(&device, NORMAL, &[OLD]), Some(data));
     }
 }
