@@ -17,11 +17,12 @@ pub fn side_header(image: &Path, part: Option<&str>) -> PathBuf {
     name.into()
 }
 
-/// Refuses the file `side` beside the volume `image` if another user has put it there, or if it is
-/// of another volume. Each is a path and what is open there.
+/// Refuses the file `side` beside the volume `image` if another user has put it there, if it is no
+/// header of a reencryption, or if it is of another volume. Each is a path and what is open there.
 ///
 /// # Errors
-/// [`VolumeError::Beside`].
+/// [`VolumeError::Beside`], and [`VolumeError::OtherData`] for other data than those with which it
+/// began.
 pub fn check_beside(
     (side, header): (&Path, &dyn BlockDevice),
     (image, data): (&Path, &dyn BlockDevice),
@@ -38,6 +39,21 @@ pub fn check_beside(
     }
     if let Some(owner) = stranger(&found, image) {
         return refused(format!("belongs to the user with the number {owner}"));
+    }
+    // One that is damaged may be mended.
+    let is_other = match LuksHeader::read(header) {
+        Ok(LuksHeader::Luks1(_)) => true,
+        Ok(LuksHeader::Luks2(_)) => false,
+        Err(error) => matches!(error, VolumeError::NotThis { .. }),
+    };
+    if is_other {
+        return refused("isn't the header of a reencryption".to_owned());
+    }
+    // That of a TrueCrypt or VeraCrypt volume knows the noise in the place of the volume's headers.
+    if let Ok(LuksHeader::Luks2(header)) = LuksHeader::read(header)
+        && header.is_for_another()
+    {
+        header.check_headers(data)?;
     }
     let read = |device| LuksHeader::read(device).ok().map(|header| header.uuid());
     match (read(header), read(data)) {

@@ -464,11 +464,12 @@ fn stranger(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
             Some(name) => Ok(Some(name)),
             None => {
                 let copies = ByteRange::new(0, 2 * header.binary.header_size);
-                beside(device, header.bytes_with_keyslots(), copies)
+                beside(device, header.bytes_with_keyslots(), vec![copies])
             }
         },
         Ok(LuksHeader::Luks1(header)) => {
-            let own = ByteRange::new(0, LUKS1_BYTES);
+            let mut own = luks2::own_copies(device, &header)?;
+            own.push(ByteRange::new(0, LUKS1_BYTES));
             beside(device, header.bytes_with_keyslots(), own)
         }
         Err(VolumeError::Block(error)) if !error.is_of_place() => Err(error.into()),
@@ -522,9 +523,9 @@ const LUKS1_BYTES: u64 = 592;
 fn beside(
     device: &dyn BlockDevice,
     space: u64,
-    own: ByteRange,
+    own: Vec<ByteRange>,
 ) -> Result<Option<String>, VolumeError> {
-    rest::stranger(device, ByteRange::new(0, space), vec![own])
+    rest::stranger(device, ByteRange::new(0, space), own)
 }
 
 /// What is said of a header of the data's own that contradicts the one that is used.

@@ -45,6 +45,7 @@ impl Place {
         let site = Site::new(path, header);
         let is_beside = header.is_none() && site.side().exists();
         if is_beside && use_ != Use::Read {
+            site.check_beside()?;
             return Err(VolumeError::RecoveryNeeded);
         }
         Ok(Self {

@@ -2,7 +2,7 @@
 
 use crate::judge::{self, State, Use};
 use crate::opening::Terms;
-use crate::place::Place;
+use crate::place::{Place, Site};
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
     tcrypt, unaligned, unfinished,
@@ -90,15 +90,18 @@ impl Volume {
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
         check_secret(secret)?;
+        let site = Site::new(path, options.header.as_deref());
+        if options.header.is_none() {
+            site.check_beside()?;
+        }
+        if let Some(format) = options.format {
+            site.check_format(format)?;
+        }
         let use_ = match options.access {
             Access::Read => Use::Read,
             Access::Write => Use::WriteData,
         };
         let place = Place::open(path, options.header.as_deref(), use_)?;
-        let searched = matches!(options.format, Some(Format::Tcrypt | Format::Veracrypt));
-        if place.is_beside() && searched {
-            return Err(VolumeError::Reencrypting);
-        }
         Self::on(place, secret, options)
     }
 

@@ -4,7 +4,7 @@
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Key, SectorSize};
-use cryptmark_volume::judge::State;
+use cryptmark_volume::judge::{self, State, Use};
 use cryptmark_volume::luks2::{
     Creation, DataCipher, Header, Keys, KeyslotOptions, Recovered, Target, wipe_copies,
 };
@@ -185,6 +185,10 @@ fn cut_at_every_write(
             };
             cache.power_cut(survives).unwrap();
             volume.opens(&disk);
+            // What it has left is its own, so that it can be written and goes on.
+            for use_ in [Use::WriteData, Use::ChangeHeader, Use::ChangeLayout] {
+                judge::check_device(use_, &disk, &[]).unwrap();
+            }
             change(&disk).unwrap();
             is_done(&disk);
         }

@@ -302,9 +302,9 @@ fn each_device_of_a_place_is_judged() {
         fs::write(name, member).unwrap();
         for use_ in Use::ALL {
             let opened = Place::open(&path, Some(&header), use_);
-            // A header is changed without a write to the data, and `Volume::open` judges by itself.
+            // A header is changed without a write to the data.
             let writes = match use_ {
-                Use::Read | Use::WriteData | Use::Overwrite => false,
+                Use::Read | Use::Overwrite => false,
                 Use::ChangeHeader | Use::MendHeader => name == &header,
                 _ => true,
             };
@@ -399,4 +399,105 @@ fn data_keep_their_content_under_another_key_size_and_version() {
     volume.read_at(4096, &mut bytes).unwrap();
     assert_eq!(&bytes, b"content");
     assert_eq!(fs::metadata(path).unwrap().len(), 32 * MIB);
+}
+
+/// What an interrupted reencryption has left beside a volume is used for the data with which it
+/// began, and goes on with what it began with.
+#[test]
+fn a_header_beside_a_volume_is_of_its_data() {
+    // More than is worked on at a time.
+    const SIZE: u64 = 64 * MIB;
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("v");
+    let side = folder.path().join("v.cryptmark-header");
+    let parameters = || Parameters {
+        hash: Some("sha512".into()),
+        veracrypt_pim: Some(1),
+        ..Parameters::default()
+    };
+    let creation = Creation {
+        quick: true,
+        accepted: vec![State::Weak],
+        parameters: parameters(),
+        ..Creation::new(Format::Veracrypt)
+    };
+    let mut place = Place::create(path, None, Some(SIZE)).unwrap();
+    create(&mut place, Some(&new()), &creation, &unwatched).unwrap();
+    drop(place);
+    let whole = fs::read(path).unwrap();
+    let secret = secret();
+    let change = |cipher: Option<&str>, hidden, accepted: &[State], report: Report<'_>| {
+        let options = Options {
+            format: Some(Format::Veracrypt),
+            parameters: Parameters {
+                cipher: cipher.map(str::to_owned),
+                tcrypt_hidden: hidden,
+                ..parameters()
+            },
+            accepted: accepted.to_vec(),
+            ..Options::default()
+        };
+        let caller = Given {
+            cost: new().cost,
+            ..Given::new(&secret, report)
+        };
+        let site = Site::new(path, None);
+        reencrypt(&site, Change::Anew, &options, &caller)
+    };
+    let read = |format| {
+        let options = OpenOptions {
+            format,
+            parameters: match format {
+                Some(_) => parameters(),
+                None => Parameters::default(),
+            },
+            ..OpenOptions::default()
+        };
+        Volume::open(path, Some(&secret), &options).map(drop)
+    };
+    // Its place would be in the file beside the volume.
+    let betrayed = change(None, true, &[], &unwatched).unwrap_err();
+    let VolumeError::Judged(finding) = betrayed else {
+        panic!("{betrayed}");
+    };
+    assert_eq!(finding.state, State::Weak);
+    assert!(
+        finding
+            .found
+            .contains("shows that there is a hidden volume")
+    );
+    // The search for the key derivation is told as well, and counts something else.
+    let stop = |_, total| match total == SIZE {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let stopped = change(None, false, &[State::Hidden], &stop);
+    assert!(side.exists(), "{stopped:?}");
+    assert!(
+        matches!(stopped, Err(VolumeError::Partly { .. })),
+        "{stopped:?}"
+    );
+    let half = fs::read(path).unwrap();
+    read(None).unwrap();
+    assert!(matches!(
+        read(Some(Format::Veracrypt)),
+        Err(VolumeError::Reencrypting)
+    ));
+    let other = change(Some("serpent"), false, &State::ALL, &unwatched).unwrap_err();
+    assert!(matches!(other, VolumeError::Standing { .. }), "{other}");
+    for (there, name) in [(&whole, "restored"), (&vec![0; whole.len()], "another")] {
+        fs::write(path, there).unwrap();
+        assert!(
+            matches!(read(None), Err(VolumeError::OtherData)),
+            "{name}: {:?}",
+            read(None)
+        );
+        let resumed = change(None, false, &State::ALL, &unwatched);
+        assert!(matches!(resumed, Err(VolumeError::OtherData)), "{name}");
+        assert!(fs::read(path).unwrap() == *there, "{name}");
+    }
+    fs::write(path, half).unwrap();
+    change(Some("aes"), false, &[], &unwatched).unwrap();
+    assert!(!side.exists());
+    read(Some(Format::Veracrypt)).unwrap();
 }

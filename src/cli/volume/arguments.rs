@@ -336,6 +336,7 @@ impl VolumeArguments {
             Some(name) => {
                 let format = Format::named(name);
                 let format = format.ok_or_else(|| recognise::unknown_type(name))?;
+                self.check_beside(format)?;
                 if !self.tcrypt_backup {
                     recognise::check_searched(format, header)?;
                 }
@@ -359,10 +360,23 @@ impl VolumeArguments {
         }
     }
 
+    /// Refuses a type that the volume does not have while it is being reencrypted.
+    fn check_beside(&self, format: Format) -> Result<(), Failure> {
+        self.site().check_format(format).map_err(|error| {
+            let remedy = format!(
+                "{} has its keys. Continue with `cryptmark volume reencrypt`. To open it now, omit \
+                 --type.",
+                side_header(&self.image).display()
+            );
+            Failure::from(error).with_remedy(remedy)
+        })
+    }
+
     /// Refuses another type than the header's, and options that a header of LUKS has no use for.
     /// Without a header, the command says so itself.
     pub fn check_luks(&self, header: &dyn BlockDevice) -> Result<(), Failure> {
-        let found = Format::detect(header)?;
+        // One that is damaged may be mended, or replaced.
+        let found = Format::detect(header).ok().flatten();
         let found = found.or(self.named_format()).unwrap_or(Format::Luks2);
         match self.named_format() {
             Some(named) if named != found => Err(VolumeError::NotThis { format: named }.into()),
@@ -414,18 +428,7 @@ impl VolumeArguments {
     /// Refuses an option that the format has no use for, because it is a mistake. It also refuses a
     /// header that is out of date because the volume is being reencrypted.
     pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
-        let side = side_header(&self.image);
-        if matches!(format, Format::Tcrypt | Format::Veracrypt) && side.exists() {
-            return Err(Failure::new(
-                2,
-                format!(
-                    "{} is being reencrypted: {} has its keys",
-                    self.image.display(),
-                    side.display()
-                ),
-                "Continue with `cryptmark volume reencrypt`. To open it now, omit --type.",
-            ));
-        }
+        self.check_beside(format)?;
         if self.header.is_some() && !matches!(format, Format::Luks1 | Format::Luks2) {
             return Err(VolumeError::Foreign {
                 parameter: "header",

@@ -237,11 +237,12 @@ impl CreateOptions {
             disk::check_distinct("--header", header, &self.image)?;
         }
         let bytes = self.size.map(|size| size.bytes);
-        let (data, made) = ground(&self.image, bytes, self.yes, false)?;
         let Some(path) = &self.header else {
+            let (data, made) = ground(&self.image, bytes, self.yes, false)?;
             return Ok(Place::of(data, None).made(None, made));
         };
         let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes, true)?;
+        let (data, made) = ground(&self.image, bytes, self.yes, false)?;
         if let Some(warning) = block::warn_of_memory(path, &self.image) {
             eprintln!("warning: {warning}");
         }

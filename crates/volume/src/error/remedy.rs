@@ -158,9 +158,10 @@ impl VolumeError {
                  header is not needed any more."
             ),
             Self::OtherData => {
-                "Name the volume with which the reencryption began. If the data was restored from \
-                 a backup since then, move the file with that header away and start again. If \
-                 another program has written to the data since then, finish with that program."
+                "Name the volume with which the reencryption began. If all of it was restored from a \
+                 backup since then, move the file with the reencryption's header away, and keep it \
+                 until you have read the data. If only a header was put back, do not: the data need \
+                 that file. If another program has written to the data, finish with that program."
                     .to_owned()
             }
             Self::ForeignReencryption => {

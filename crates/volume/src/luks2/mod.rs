@@ -89,6 +89,7 @@ pub use read::Recovered;
 pub use recover::{Certainty, OtherCopy, Rebuilt};
 #[doc(hidden)]
 pub use reencrypt::Room;
+pub(crate) use to_luks1::own_copies;
 #[doc(hidden)]
 pub use to_luks1::wipe_copies;
 #[doc(hidden)]

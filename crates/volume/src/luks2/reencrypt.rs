@@ -31,7 +31,7 @@ use crate::keyslot::wipe;
 use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
-use cipher::Key;
+use cipher::{Key, SectorSize};
 use serde_json::{Map, Value, json};
 use std::ops::ControlFlow;
 
@@ -147,6 +147,22 @@ impl Header {
     pub fn reencryption_mode(&self) -> Option<&str> {
         let slot = slot_of(self)?;
         self.json["keyslots"][slot.to_string()]["mode"].as_str()
+    }
+
+    /// The cipher and the sector size of the data when the reencryption is done, if they are
+    /// encrypted then.
+    pub(crate) fn becomes(&self) -> Option<(&str, SectorSize)> {
+        let mut segments = self.metadata.segments.values();
+        let is_final = |flag: &String| flag == Backup::Final.flag();
+        let last = segments.find(|segment| segment.flags.iter().any(is_final))?;
+        match &last.kind {
+            SegmentKind::Crypt {
+                encryption,
+                sector_size,
+                ..
+            } => Some((encryption, *sector_size)),
+            _ => None,
+        }
     }
 
     /// The length that a file should have after the encryption that has begun, if the file was made

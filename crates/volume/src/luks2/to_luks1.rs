@@ -133,6 +133,31 @@ impl Header {
     }
 }
 
+/// Where second copies of a LUKS2 header are that became the LUKS1 header `now`, or that it was about
+/// to become: what a conversion that was killed has left.
+///
+/// # Errors
+/// Those of reading.
+pub fn own_copies(
+    device: &dyn BlockDevice,
+    now: &luks1::Header,
+) -> Result<Vec<ByteRange>, VolumeError> {
+    let mut own = Vec::new();
+    for offset in HEADER_SIZES {
+        let binary = unaligned::read_up_to(device, offset, BINARY_BYTES as u64)?;
+        let uuid = binary.get(UUID_AT).unwrap_or_default();
+        let uuid = uuid.split(|byte| *byte == 0).next().unwrap_or_default();
+        let is_own = uuid.eq_ignore_ascii_case(now.uuid.to_string().as_bytes());
+        if binary.starts_with(SECOND_MAGIC) && is_own {
+            own.push(ByteRange::new(offset, BINARY_BYTES as u64));
+        }
+    }
+    Ok(own)
+}
+
+/// Where the UUID is in the binary part of a LUKS2 header.
+const UUID_AT: std::ops::Range<usize> = 168..208;
+
 /// Wipes what is left of LUKS2's header on the LUKS1 volume on `device`, whose header is
 /// `now`.
 ///

@@ -15,10 +15,10 @@ use super::{Options, impossible};
 use crate::judge::Use;
 use crate::luks2::{Header, Keys};
 use crate::place::{Place, Site};
-use crate::{Format, VolumeError, volume};
+use crate::{Format, Parameters, Verdict, VolumeError, volume};
 use block::{BlockDevice, folder_of, hold};
 use chosen::{Chosen, check_apart};
-use cipher::Key;
+use cipher::{CipherSpec, Key, SectorSize};
 use in_place::Settled;
 use std::path::Path;
 
@@ -148,8 +148,12 @@ fn of_header(
         }
     }
     let mut header = Header::read(place.header())?;
+    if header.is_reencrypting() && options.parameters.hash.is_some() {
+        caller.warn("the hash is the one with which this began: another one has no effect now");
+    }
     if let (true, Some(path)) = (header.is_for_another(), journal) {
         check_mode(change, &header)?;
+        tcrypt::check_choice(options, &header)?;
         return tcrypt::go_on(site, &mut header, (&place, path), options, caller);
     }
     if let Some(named) = site.named_header() {
@@ -172,6 +176,7 @@ fn of_header(
     }
     if header.is_reencrypting() {
         check_mode(change, &header)?;
+        check_choice(&options.parameters, &header)?;
         let secret = caller.secret(format)?;
         let keys = header.unlock_both(place.header(), &secret, &options.limits)?;
         let length = header.length_afterwards();
@@ -249,13 +254,17 @@ fn work(
     caller.begin()?;
     let total = data.geometry().size;
     let done = header.reencrypt(device, data, keys, &|done| caller.report(done, total));
-    done.map_err(|error| VolumeError::Partly {
-        error: Box::new(error),
-        image: site.image().to_owned(),
-        // One that the data begin with goes where they go.
-        keys: journal
-            .filter(|path| !hold::is_same(path, site.image()))
-            .map(Path::to_owned),
+    done.map_err(|error| match error.verdict() {
+        Verdict::Failed | Verdict::Interrupted => VolumeError::Partly {
+            error: Box::new(error),
+            image: site.image().to_owned(),
+            // One that the data begin with goes where they go.
+            keys: journal
+                .filter(|path| !hold::is_same(path, site.image()))
+                .map(Path::to_owned),
+        },
+        // It was refused before it went on.
+        _ => error,
     })
 }
 
@@ -289,6 +298,32 @@ fn check_mode(change: Change, header: &Header) -> Result<(), VolumeError> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Refuses to go on with another cipher or sector size than it began with.
+fn check_choice(said: &Parameters, header: &Header) -> Result<(), VolumeError> {
+    let Some((encryption, sector_size)) = header.becomes() else {
+        return Ok(());
+    };
+    let began: CipherSpec = encryption.parse()?;
+    let is_other = said.cipher()?.is_some_and(|spec| spec != began)
+        || said.sector_size()?.is_some_and(|size| size != sector_size);
+    match is_other {
+        true => Err(begun_with(encryption, sector_size)),
+        false => Ok(()),
+    }
+}
+
+/// The refusal to go on with something else.
+fn begun_with(encryption: &str, sector_size: SectorSize) -> VolumeError {
+    standing(
+        format!(
+            "the change was begun with {encryption} and sectors of {} bytes, and cannot become \
+             another one",
+            sector_size.bytes()
+        ),
+        "Finish it first, without another cipher or sector size. Then begin the other one.",
+    )
 }
 
 /// What is there must be finished or moved away first.

@@ -7,7 +7,7 @@ use crate::judge::{self, State, Use};
 use crate::luks2::SegmentSize;
 use crate::place::Place;
 use crate::tcrypt::Family;
-use crate::{Format, LuksHeader, Secret, VolumeError};
+use crate::{LuksHeader, Secret, VolumeError, volume};
 use block::layer::Slice;
 use block::{BlockDevice, ByteRange};
 
@@ -39,8 +39,10 @@ pub fn resize(
 fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeError> {
     let header = match (LuksHeader::read(place.header()), options.format) {
         (Err(VolumeError::NotThis { .. }), format) => {
-            let format = format.or(Format::detect(place.header())?);
-            let format = format.ok_or(VolumeError::NoSignature { holds: None })?;
+            let format = match format {
+                Some(format) => format,
+                None => volume::detect(place.header())?,
+            };
             return Err(impossible(
                 format!("{} is as large as its file", format.article()),
                 "Change the size of the file.",

@@ -1,9 +1,9 @@
 //! [`Site`]: a volume by the names of its devices, for work that opens them more than once.
 
 use super::{Place, check_opened, open_file};
-use crate::VolumeError;
 use crate::beside::{check_beside, side_header};
 use crate::judge::{Finding, Use};
+use crate::{Format, VolumeError};
 use block::{BlockDevice, hold};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -153,6 +153,20 @@ impl<'a> Site<'a> {
         }
     }
 
+    /// Refuses to open a volume as one of `format` whose header an interrupted reencryption keeps
+    /// beside it: that is one of LUKS2, whatever the volume is.
+    ///
+    /// # Errors
+    /// [`VolumeError::Reencrypting`].
+    #[doc(hidden)]
+    pub fn check_format(&self, format: Format) -> Result<(), VolumeError> {
+        let is_luks = matches!(format, Format::Luks1 | Format::Luks2);
+        match self.header.is_none() && !is_luks && self.side().exists() {
+            true => Err(VolumeError::Reencrypting),
+            false => Ok(()),
+        }
+    }
+
     /// Opens the volume and its header for a use.
     ///
     /// # Errors
@@ -162,7 +176,9 @@ impl<'a> Site<'a> {
         let Some(path) = self.apart() else {
             return Ok(Place::of(self.open(use_)?.into(), None));
         };
-        self.check_names()?;
+        if use_ != Use::Read {
+            self.check_names()?;
+        }
         let header = self.open_at(&path, use_).map_err(Finding::of_header)?;
         let data = self.open(use_.of_data(true))?;
         if self.header.is_none() {

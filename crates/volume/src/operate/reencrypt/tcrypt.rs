@@ -3,7 +3,7 @@
 
 use super::in_place::HEADER_FILE;
 use super::journal::{Draft, cannot_write, sync_name};
-use super::{Caller, work};
+use super::{Caller, begun_with, work};
 use crate::judge::{self, State, Use};
 use crate::luks2::{Header, Keys, KeyslotOptions};
 use crate::operate::tcrypt::check_behind;
@@ -12,7 +12,7 @@ use crate::place::{Place, Site};
 use crate::tcrypt::{Family, Place as At, Progress, Sealing};
 use crate::{Format, Secret, VolumeError};
 use block::BlockDevice;
-use cipher::Key;
+use cipher::{CipherSpec, Key};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
@@ -41,6 +41,14 @@ pub fn begin(
     }
     let data = site.open(Use::Reencrypt)?;
     let path = site.apart();
+    if matches!(opening.place, At::Hidden | At::HiddenBackup) {
+        let file = path.clone().unwrap_or_else(|| site.side());
+        let found = format!(
+            "until all is done, {} shows that there is a hidden volume, and where",
+            file.display()
+        );
+        judge::check(Use::Reencrypt, State::Weak, found, &options.accepted)?;
+    }
     if path.is_none() && !data.is_resizable() {
         return Err(impossible(
             "a journal beside a device would not be safe from a power cut",
@@ -121,6 +129,21 @@ pub fn go_on(
         }
     };
     finish(header, data, path, &key)
+}
+
+/// Refuses to go on with other ciphers than it began with.
+pub fn check_choice(options: &Options, header: &Header) -> Result<(), VolumeError> {
+    let (Some(family), Some((encryption, sector_size))) = (options.family(), header.becomes())
+    else {
+        return Ok(());
+    };
+    let began: CipherSpec = encryption.parse()?;
+    match options.parameters.tcrypt(family)?.algorithms {
+        Some(algorithms) if algorithms != began.algorithms() => {
+            Err(begun_with(encryption, sector_size))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The secret that opens the journal's file: the passphrase, mixed with the key files.
