@@ -98,7 +98,7 @@ fn killed_while_keys_change_it_opens_and_goes_on() {
             cut += 1;
             let out = sandbox.volume("export v.img --passphrase-file one --output -");
             assert!(out == plain, "step {step}");
-            sandbox.refused(2, "v.img", &format!("resize {opened} --to 32MiB"));
+            sandbox.refused(4, "v.img", &format!("resize {opened} --to 32MiB"));
             sandbox.volume(reencrypt);
         }
         assert!(!side.exists());
