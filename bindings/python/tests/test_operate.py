@@ -119,7 +119,8 @@ class Operate(VolumeCase):
 
     def test_data_are_encrypted_where_they_are_and_decrypted(self):
         path = self.folder / "plain.img"
-        plain = b"content" * (20 << 17)
+        # More than is worked on at a time.
+        plain = b"content" * (10 << 20)
         path.write_bytes(plain)
         with self.assertRaises(cryptmark.BadInput):
             cryptmark.encrypt(path, "", **CHEAP)
