@@ -56,8 +56,12 @@ fn killed_fifty_times() {
     }
     println!("{kills} kills, {finished} reencryptions finished");
     while cipher_of(&sandbox) != "aes-xts-plain64" {
-        let reencrypt = format!("reencrypt x.img --cipher aes-xts-plain64 {CHEAP}");
-        volume(&sandbox, &reencrypt).succeeds();
+        // What has begun ends as it began.
+        let cipher = match cipher_of(&sandbox).is_empty() {
+            true => "",
+            false => "--cipher aes-xts-plain64 ",
+        };
+        volume(&sandbox, &format!("reencrypt x.img {cipher}{CHEAP}")).succeeds();
     }
     assert!(digest(&sandbox) == expected);
 }

@@ -96,7 +96,7 @@ fn bad_input_is_told() {
         &sandbox,
         2,
         &format!("volume reencrypt {place} --decrypt --passphrase-file line"),
-        "a header cannot be kept",
+        "a header beside a device or an export",
     );
     assert!(!sandbox.path("front").exists());
 }
