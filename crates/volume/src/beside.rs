@@ -1,6 +1,7 @@
 //! The file beside a volume, in which an interrupted reencryption keeps its header.
 
-use crate::{LuksHeader, VolumeError};
+use crate::tcrypt::{self, Family};
+use crate::{Format, LuksHeader, Parameters, Secret, VolumeError};
 use block::BlockDevice;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,43 @@ pub fn check_beside(
             image.display()
         )),
         _ => Ok(()),
+    }
+}
+
+/// How a TrueCrypt or VeraCrypt volume opens while it is reencrypted: by the file beside it, which
+/// has a header of LUKS2, and with the password into which its key files are mixed.
+#[derive(Debug)]
+pub struct Meanwhile(tcrypt::Opening);
+
+impl Meanwhile {
+    /// That of a volume which is called one of `format`, if `header` is such a file.
+    ///
+    /// # Errors
+    /// Those of parameters that make no sense.
+    pub fn of(
+        format: Option<Format>,
+        parameters: &Parameters,
+        header: &dyn BlockDevice,
+    ) -> Result<Option<Self>, VolumeError> {
+        let family = match format {
+            Some(Format::Tcrypt) => Family::TrueCrypt,
+            Some(Format::Veracrypt) => Family::VeraCrypt,
+            _ => return Ok(None),
+        };
+        match LuksHeader::read(header) {
+            Ok(LuksHeader::Luks2(header)) if header.is_for_another() => {
+                Ok(Some(Self(parameters.tcrypt(family)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// What opens that header, of what opens the volume.
+    ///
+    /// # Errors
+    /// [`VolumeError::SecretKind`].
+    pub fn secret(&self, secret: &Secret) -> Result<Secret, VolumeError> {
+        Ok(Secret::Passphrase(self.0.password(secret)?))
     }
 }
 

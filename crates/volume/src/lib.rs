@@ -124,7 +124,7 @@ pub use warning::Warning;
 #[doc(hidden)]
 pub use allocation::Allocation;
 #[doc(hidden)]
-pub use beside::{check_beside, side_header};
+pub use beside::{Meanwhile, check_beside, side_header};
 #[doc(hidden)]
 pub use draft::Draft;
 #[doc(hidden)]

@@ -1,5 +1,6 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
+use crate::beside::Meanwhile;
 use crate::judge::{self, State, Use};
 use crate::opening::Terms;
 use crate::place::{Place, Site};
@@ -94,8 +95,14 @@ impl Volume {
         if options.header.is_none() {
             site.check_beside()?;
         }
-        if let Some(format) = options.format {
-            site.check_format(format)?;
+        if let Some(format) = options.format
+            && let Err(error) = site.check_format(format)
+        {
+            let side = site.open_at(&site.side(), Use::Read)?;
+            let meanwhile = Meanwhile::of(options.format, &options.parameters, &side)?;
+            if meanwhile.is_none() || options.access == Access::Write {
+                return Err(error);
+            }
         }
         let use_ = match options.access {
             Access::Read => Use::Read,
@@ -123,11 +130,18 @@ impl Volume {
                 judge::check_device(Use::WriteData, &*data, &State::ALL)?;
             }
         }
-        let format = match options.format {
-            Some(format) => format,
-            None => detect(&*header)?,
+        let meanwhile = Meanwhile::of(options.format, &options.parameters, &*header)?;
+        let none = Parameters::default();
+        let parameters = match &meanwhile {
+            Some(_) => &none,
+            None => &options.parameters,
         };
-        check_searched(format, &options.parameters, &*header)?;
+        let format = match (&meanwhile, options.format) {
+            (Some(_), _) => Format::Luks2,
+            (None, Some(format)) => format,
+            (None, None) => detect(&*header)?,
+        };
+        check_searched(format, parameters, &*header)?;
         if place.is_apart() && !matches!(format, Format::Luks1 | Format::Luks2) {
             return Err(VolumeError::Foreign {
                 parameter: "header",
@@ -135,13 +149,18 @@ impl Volume {
                 formats: &[Format::Luks1, Format::Luks2],
             });
         }
-        let opening = options.parameters.opening(format)?;
+        let opening = parameters.opening(format)?;
         #[cfg(target_os = "linux")]
         if options.access == Access::Write
             && crate::luks2::Header::read(&header).is_ok_and(|it| it.reencrypted_by().is_some())
         {
             return Err(VolumeError::Reencrypting);
         }
+        let mixed = match (&meanwhile, secret) {
+            (Some(meanwhile), Some(secret)) => Some(meanwhile.secret(secret)?),
+            _ => None,
+        };
+        let secret = mixed.as_ref().or(secret);
         let none = Secret::Passphrase(Key::from_slice(&[]));
         let secret = match secret {
             Some(secret) => secret,

@@ -7,6 +7,7 @@ use cryptmark_volume::operate::{
     Change, Creation, Given, KeySlotCost, NewKey, Options, Report, check_create, convert, create,
     reencrypt, resize, unwatched,
 };
+use cryptmark_volume::tcrypt::Keyfiles;
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, OpenOptions, Parameters, Place, Secret, Site, Volume, VolumeError,
 };
@@ -410,7 +411,10 @@ fn a_header_beside_a_volume_is_of_its_data() {
     let folder = tempfile::tempdir().unwrap();
     let path = &folder.path().join("v");
     let side = folder.path().join("v.cryptmark-header");
+    let keyfile = folder.path().join("k");
+    fs::write(&keyfile, "a key file").unwrap();
     let parameters = || Parameters {
+        keyfiles: Some(Keyfiles::read(std::slice::from_ref(&keyfile)).unwrap()),
         hash: Some("sha512".into()),
         veracrypt_pim: Some(1),
         ..Parameters::default()
@@ -478,11 +482,9 @@ fn a_header_beside_a_volume_is_of_its_data() {
         "{stopped:?}"
     );
     let half = fs::read(path).unwrap();
-    read(None).unwrap();
-    assert!(matches!(
-        read(Some(Format::Veracrypt)),
-        Err(VolumeError::Reencrypting)
-    ));
+    // The key files are a part of what opens it, as before.
+    read(Some(Format::Veracrypt)).unwrap();
+    assert!(matches!(read(None), Err(VolumeError::NoKeyslotFits { .. })));
     let other = change(Some("serpent"), false, &State::ALL, &unwatched).unwrap_err();
     assert!(matches!(other, VolumeError::Standing { .. }), "{other}");
     for (there, name) in [(&whole, "restored"), (&vec![0; whole.len()], "another")] {

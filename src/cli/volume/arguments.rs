@@ -14,7 +14,9 @@ use volume::judge::Use;
 use volume::operate::{self, Options};
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{EARLIER_PLAIN, Format, Opening, Parameters, Place, Site, VolumeError, tcrypt};
+use volume::{
+    EARLIER_PLAIN, Format, Meanwhile, Opening, Parameters, Place, Site, VolumeError, tcrypt,
+};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
@@ -381,6 +383,18 @@ impl VolumeArguments {
         match self.named_format() {
             Some(named) if named != found => Err(VolumeError::NotThis { format: named }.into()),
             _ => self.refuse_foreign_options(found),
+        }
+    }
+
+    /// How a TrueCrypt or VeraCrypt volume opens while it is reencrypted.
+    pub fn meanwhile(&self, header: &dyn BlockDevice) -> Result<Option<Meanwhile>, Failure> {
+        match self.family() {
+            Some(family) => Ok(Meanwhile::of(
+                Some(family.format()),
+                &self.parameters()?,
+                header,
+            )?),
+            None => Ok(None),
         }
     }
 

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use volume::judge::{State, Use};
 use volume::operate;
 use volume::{
-    Access, Format, Limits, Opened, Opening, Row, Secret, Terms, VolumeError, bestcrypt,
-    has_equal_halves, tcrypt,
+    Access, Format, Limits, Opened, Opening, Parameters, Row, Secret, Terms, VolumeError,
+    bestcrypt, has_equal_halves, tcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -124,8 +124,15 @@ pub fn unlock(
     devices: &Devices,
     (access, accepted): (Access, &[State]),
 ) -> Result<Opened, Failure> {
-    let format = volume.format(devices.header())?;
-    let mut opening = volume.opening(format)?;
+    let meanwhile = volume.meanwhile(devices.header())?;
+    let format = match &meanwhile {
+        Some(_) => Format::Luks2,
+        None => volume.format(devices.header())?,
+    };
+    let mut opening = match &meanwhile {
+        Some(_) => Parameters::default().opening(format)?,
+        None => volume.opening(format)?,
+    };
     let of_header = match (access, volume.named_header()) {
         (Access::Write, Some(named)) => check_to_write(named, volume.image(), devices)?,
         _ => None,
@@ -135,6 +142,10 @@ pub fn unlock(
             Secret::Passphrase(Key::from_slice(&[]))
         }
         _ => secret.secret(format, volume.image())?,
+    };
+    let secret = match &meanwhile {
+        Some(meanwhile) => meanwhile.secret(&secret)?,
+        None => secret,
     };
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);

@@ -141,6 +141,10 @@ fn grow(
     check_whole(to)?;
     unlocked.check_growth(place.data())?;
     let end = unlocked.end(place.data().geometry().size);
+    if to == size && end == size {
+        // It has this size already.
+        return Ok(unlocked.header.volume_size);
+    }
     check_behind(place.data(), end, size, &options.accepted)?;
     if is_file {
         // Until its header says otherwise, the volume is as large as it was.

@@ -9,7 +9,8 @@ use crate::operate::create::{natural_sector_size, usual_key_bytes};
 use crate::operate::wipe::check_cipher;
 use crate::operate::{Options, impossible, is_blank, reserve};
 use crate::place::Site;
-use crate::{Format, Hash, VolumeError};
+use crate::{Format, Hash, VolumeError, unaligned};
+use block::signature::Bytes;
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
 use std::fs::{self, File};
@@ -30,6 +31,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     // Held until it has begun, so that no other program begins the same meanwhile.
     let mut data = site.open(Use::Encrypt)?;
     check_unencrypted(&*data, image)?;
+    check_noise(&*data, &options.accepted)?;
     let detached = site.apart();
     if let Some(header) = detached.as_deref().filter(|header| header.is_file()) {
         check_no_header(site, header)?;
@@ -163,6 +165,25 @@ fn check_unencrypted(data: &dyn BlockDevice, image: &Path) -> Result<(), VolumeE
             format!("{} is a {} volume already", image.display(), format.title()),
             "To change its cipher or key, do not ask for data to be encrypted.",
         )),
+    }
+}
+
+/// Refuses data that begin with noise and have no name: a volume without a header, or one that
+/// another header has encrypted.
+fn check_noise(data: &dyn BlockDevice, accepted: &[State]) -> Result<(), VolumeError> {
+    if !judge::names(data)?.is_empty() {
+        return Ok(());
+    }
+    let Some(first) = data.content()?.data.map(|data| data.first & !511) else {
+        return Ok(());
+    };
+    let sector = unaligned::read_up_to(data, first, 512)?;
+    match Bytes::of(&sector) {
+        Bytes::Noise => {
+            let found = format!("data from byte {first} on");
+            judge::check(Use::Encrypt, State::Unknown, found, accepted)
+        }
+        _ => Ok(()),
     }
 }
 
