@@ -5,7 +5,7 @@ use crate::options::cryptmark_options;
 use crate::text::{path_of, text};
 use ::volume::judge::{self, State, Use};
 use ::volume::operate::{
-    self, Change, Creation, Given, HiddenCreation, KeySlotCost, NewKey, Options,
+    self, Answers, Change, Creation, HiddenCreation, KeySlotCost, NewKey, Options,
 };
 use ::volume::{Format, Place, Secret, Site, VolumeError};
 use cipher::Key;
@@ -229,11 +229,11 @@ unsafe fn changed(
             format: said.format.unwrap_or(Format::Luks2),
         })?;
         let report = |done, total| calls.report(done, total);
-        let caller = Given {
+        let caller = Answers {
             allow_empty: said.allow_empty,
             cost: said.cost(),
             kept: &said.kept,
-            ..Given::new(secret, &report)
+            ..Answers::new(secret, &report)
         };
         let site = Site::new(path, said.header.as_deref());
         let mut wanted = said.wanted();

@@ -264,11 +264,11 @@ pub fn reencrypt(
     Calls::during(py, &options, |calls, accepted| {
         wanted.accepted = accepted.to_vec();
         let report = |done, total| calls.report(done, total);
-        let caller = operate::Given {
+        let caller = operate::Answers {
             allow_empty: options.allow_empty,
             cost,
             kept: &kept,
-            ..operate::Given::new(&secret, &report)
+            ..operate::Answers::new(&secret, &report)
         };
         operate::reencrypt(&site, change, &wanted, &caller).map(drop)
     })

@@ -19,7 +19,7 @@ pub use create::{Created, Creation, check_create, create};
 pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
 pub use hidden::HiddenCreation;
 pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
-pub use reencrypt::{Caller, Change, Given, Reencrypted, reencrypt};
+pub use reencrypt::{Answers, Caller, Change, Reencrypted, reencrypt};
 pub use resize::resize;
 pub use tcrypt::PasswordChange;
 
@@ -29,9 +29,7 @@ pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]
 pub use reencrypt::{check_in_place, is_beside, opened, out_of_date};
 #[doc(hidden)]
-pub use resize::is_blank;
-#[doc(hidden)]
-pub use wipe::{check_blank, check_cipher, check_content, reserve};
+pub use wipe::{check_blank, check_content, reserve};
 
 use crate::judge::State;
 use crate::tcrypt::{Family, Opening};

@@ -4,7 +4,7 @@ use block::{BlockDevice, BlockError, ByteRange, Geometry, Queue, QueueOptions, R
 use cipher::Key;
 use cryptmark_volume::judge::{self, Ruling, State, Use};
 use cryptmark_volume::operate::{
-    Change, Creation, Given, KeySlotCost, NewKey, Options, Report, check_create, convert, create,
+    Answers, Change, Creation, KeySlotCost, NewKey, Options, Report, check_create, convert, create,
     reencrypt, resize, unwatched,
 };
 use cryptmark_volume::tcrypt::Keyfiles;
@@ -368,9 +368,9 @@ fn data_keep_their_content_under_another_key_size_and_version() {
     };
     let secret = secret();
     let again = |report: Report<'_>| {
-        let caller = Given {
+        let caller = Answers {
             cost: new().cost,
-            ..Given::new(&secret, report)
+            ..Answers::new(&secret, report)
         };
         reencrypt(&Site::new(path, None), Change::Anew, &options, &caller)
     };
@@ -441,9 +441,9 @@ fn a_header_beside_a_volume_is_of_its_data() {
             accepted: accepted.to_vec(),
             ..Options::default()
         };
-        let caller = Given {
+        let caller = Answers {
             cost: new().cost,
-            ..Given::new(&secret, report)
+            ..Answers::new(&secret, report)
         };
         let site = Site::new(path, None);
         reencrypt(&site, Change::Anew, &options, &caller)

@@ -13,7 +13,7 @@ use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use volume::judge::Use;
+use volume::judge::{State, Use};
 use volume::luks2::Header;
 use volume::operate::{self, Caller, Change, Reencrypted};
 use volume::{Format, Hash, Kdf, Secret, VolumeError, tcrypt};
@@ -85,7 +85,8 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
 fn said(options: &ReencryptOptions, error: VolumeError) -> Failure {
     let volume = &options.volume;
     let devices = match &error {
-        VolumeError::NoSignature { .. } | VolumeError::StartLost | VolumeError::Judged(_) => {
+        VolumeError::NoSignature { .. } | VolumeError::StartLost => volume.devices(Use::Read).ok(),
+        VolumeError::Judged(finding) if finding.state == State::OtherHeader => {
             volume.devices(Use::Read).ok()
         }
         _ => None,

@@ -7,7 +7,7 @@ mod in_place;
 mod journal;
 mod tcrypt;
 
-pub use caller::{Caller, Given};
+pub use caller::{Answers, Caller};
 pub use chosen::opened;
 pub use in_place::{check_in_place, is_beside};
 

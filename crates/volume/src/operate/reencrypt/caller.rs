@@ -52,7 +52,7 @@ pub trait Caller: Sync {
 }
 
 /// A caller that has given everything before.
-pub struct Given<'a> {
+pub struct Answers<'a> {
     /// What opens the volume, or is going to.
     pub secret: &'a Secret,
     /// Whether data may be encrypted with an empty passphrase. Anyone can open the volume then.
@@ -65,7 +65,7 @@ pub struct Given<'a> {
     pub report: Report<'a>,
 }
 
-impl<'a> Given<'a> {
+impl<'a> Answers<'a> {
     /// This secret and nothing else.
     pub fn new(secret: &'a Secret, report: Report<'a>) -> Self {
         Self {
@@ -78,7 +78,7 @@ impl<'a> Given<'a> {
     }
 }
 
-impl Caller for Given<'_> {
+impl Caller for Answers<'_> {
     fn secret(&self, _: Format) -> Result<Secret, VolumeError> {
         match self.secret.is_here() {
             true => Ok(self.secret.copy()),
@@ -132,9 +132,9 @@ impl Caller for Given<'_> {
     }
 }
 
-impl fmt::Debug for Given<'_> {
+impl fmt::Debug for Answers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Given")
+        f.debug_struct("Answers")
             .field("secret", &self.secret)
             .field("cost", &self.cost)
             .field("kept", &self.kept.len())
