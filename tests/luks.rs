@@ -434,7 +434,7 @@ fn keyslots_are_opened_at_a_terminal() {
 fn an_image_is_encrypted_and_decrypted_where_it_is() {
     let sandbox = sandbox();
     fs::copy(sandbox.path("plain"), sandbox.path("v.img")).unwrap();
-    let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one --yes");
+    let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
     sandbox.volume(&encrypt);
     assert!(holds(&sandbox, "v.img", "one"));
     assert!(!sandbox.path("v.img.cryptmark-header").exists());
@@ -450,9 +450,7 @@ fn an_image_is_encrypted_and_decrypted_where_it_is() {
 
     // With a header of its own for good, nothing moves.
     let detached = "--header h.img --passphrase-file one";
-    sandbox.volume(&format!(
-        "reencrypt v.img --encrypt {CHEAP} {detached} --yes"
-    ));
+    sandbox.volume(&format!("reencrypt v.img --encrypt {CHEAP} {detached}"));
     assert_eq!(sandbox.read("v.img").len(), sandbox.read("plain").len());
     let out = sandbox.volume(&format!("export v.img {detached} --output -"));
     assert!(out == sandbox.read("plain"));
@@ -466,7 +464,7 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
     let mut cut = 0;
     for pause in (0..20).map(|step| step * 15) {
         sandbox.write("v.img", &plain);
-        let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one --yes");
+        let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
         let mut child = sandbox
             .volume_command(&encrypt)
             .stdout(Stdio::null())

@@ -2,16 +2,14 @@
 //! for all commands whether an output may take the place of what has its name.
 
 mod access;
-mod draft;
 mod kind;
 
-pub use draft::Draft;
 pub use kind::Kind;
 
 use super::Failure;
 use super::volume::losses;
 use block::hold::{self, Hold};
-use block::{PathKind, folder_of};
+use block::{Draft, PathKind, folder_of};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};

@@ -114,7 +114,7 @@ fn build(sandbox: &Sandbox, state: State) -> (bool, &'static str) {
             file(sandbox, "fs", MIB, &[(0, &plain), (4096, &[7; 4096])]);
             sandbox.volume("import other.img --header h2 --input fs --passphrase-file pass");
             fs::rename(sandbox.path("other.img"), sandbox.path("d.img")).unwrap();
-            (true, "noise")
+            (true, "decrypt to noise")
         }
     }
 }

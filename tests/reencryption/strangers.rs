@@ -3,6 +3,7 @@
 
 use crate::kit::{By, SIDE, Task, Volume};
 use serde_json::Value;
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -411,4 +412,91 @@ fn a_planted_header_is_not_used() {
         std::os::unix::fs::chown(&side, Some(65534), None).unwrap();
         refused("belongs to the user with the number 65534");
     }
+}
+
+/// Killed while the header goes before the data, and ended by cryptsetup with the file beside them:
+/// the header is still to be moved, and the plaintext under its place to go.
+#[test]
+fn a_move_that_cryptsetup_went_on_with_is_ended() {
+    if !have(&["strace", "cryptsetup"]) {
+        return;
+    }
+    let (mut moves, mut begun, mut half) = (0, 0, 0);
+    for at in (11..60).step_by(9) {
+        let sandbox = Volume::new(Task::Encrypt);
+        if !sandbox.ours_killed_at("reencrypt v --encrypt", "pwrite64", at) {
+            break;
+        }
+        if !sandbox.path(SIDE).exists() {
+            continue;
+        }
+        let resume = "reencrypt --resume-only --force-offline-reencrypt v";
+        let theirs = format!("{resume} --header {SIDE}");
+        if !sandbox.their_command(&theirs).status().unwrap().success() {
+            continue;
+        }
+        let opened = sandbox.our_command("export v --output -").output().unwrap();
+        if !opened.stdout.starts_with(&sandbox.plain) {
+            // It has encrypted what was half copied.
+            let said = sandbox.refused("v", 4, "reencrypt v --encrypt");
+            assert!(said.contains("only one of both"), "{at}: {said}");
+            assert!(sandbox.read("v").starts_with(&sandbox.plain[..16 << 20]));
+            half += 1;
+            continue;
+        }
+        moves += 1;
+        // Without the file, a header of the beginning is nothing to go on with.
+        let without = sandbox.copy();
+        fs::remove_file(without.path(SIDE)).unwrap();
+        if without.read("v").starts_with(b"LUKS") {
+            without.refused("v", 4, "reencrypt v --encrypt");
+            without.refused("v", 4, "export v --output out");
+            begun += 1;
+        }
+        sandbox.ours("reencrypt v --encrypt");
+        assert!(!sandbox.path(SIDE).exists());
+        sandbox.holds("brought home");
+        let sectors: HashSet<&[u8]> = sandbox.plain.chunks(512).collect();
+        let left = sandbox.read("v");
+        assert!(
+            !left.chunks(512).any(|sector| sectors.contains(sector)),
+            "{at}"
+        );
+    }
+    assert!(
+        moves >= begun && begun > 0 && half > 0,
+        "{moves} {begun} {half}"
+    );
+}
+
+/// Killed when all was encrypted, and the room behind it not yet cut off.
+#[test]
+fn the_room_behind_the_data_goes() {
+    if !have(&["strace"]) {
+        return;
+    }
+    let mut longer = 0;
+    // The last of them make it longer, and shorter in the end.
+    for at in 24.. {
+        let sandbox = Volume::new(Task::Encrypt);
+        if !sandbox.ours_killed_at("reencrypt v --encrypt", "fdatasync,ftruncate", at) {
+            break;
+        }
+        let change = if at % 2 == 0 { "--encrypt" } else { "" };
+        longer += u32::from(!sandbox.is_begun());
+        let ended = sandbox.metadata().contains("dynamic") && !sandbox.metadata().contains("grown");
+        match ended && !sandbox.is_begun() {
+            true => drop(sandbox.refused("v", 4, "reencrypt v --encrypt")),
+            false => drop(sandbox.ours(&format!("reencrypt v {change}"))),
+        }
+        let whole = sandbox.plain.len() + (16 << 20);
+        assert_eq!(sandbox.read("v").len(), whole, "{at} {change}");
+        let metadata = sandbox.metadata();
+        assert!(
+            metadata.contains("dynamic") && !metadata.contains("grown"),
+            "{at}"
+        );
+        sandbox.holds("cut");
+    }
+    assert!(longer > 1, "{longer}");
 }

@@ -45,6 +45,16 @@ pub trait BlockDevice: Send + Sync {
     /// Opens an asynchronous queue for the calling thread.
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError>;
 
+    /// Keeps other programs from changing a header here, where they take a lock for that and this
+    /// device shares it; or lets them again.
+    ///
+    /// # Errors
+    /// [`BlockError::InUse`] where another program does not let go of the lock.
+    fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
+        let _ = kept;
+        Ok(())
+    }
+
     /// What it holds, if it may be overwritten: of a file everything that is stored, of anything
     /// else samples.
     fn content(&self) -> Result<Content, BlockError> {
@@ -107,6 +117,9 @@ macro_rules! forward {
             }
             fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
                 (**self).queue(options)
+            }
+            fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
+                (**self).keep_header(kept)
             }
             fn content(&self) -> Result<Content, BlockError> {
                 (**self).content()

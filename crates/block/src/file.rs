@@ -20,6 +20,8 @@ use std::fmt;
 use std::fs::{File, Metadata};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+#[cfg(target_os = "linux")]
+use std::sync::{Mutex, PoisonError};
 
 /// How the queue of a file reaches the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -117,6 +119,9 @@ impl Default for FileOptions {
 /// How the lock is taken under which cryptsetup changes a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderLock {
+    /// So that nobody changes the header while the device is written: by
+    /// [`keep_header`](BlockDevice::keep_header).
+    WhileWritten,
     /// So that nobody changes the header, if the lock can be had at once.
     IfFree,
     /// So that nobody changes the header.
@@ -138,7 +143,9 @@ pub struct FileDevice {
     shared: Arc<Shared>,
     engine: Engine,
     #[cfg(target_os = "linux")]
-    _lock: Option<hold::MetadataLock>,
+    lock: Mutex<Option<hold::MetadataLock>>,
+    /// The path that names it in errors, if the lock is shared while something is written.
+    locks: Option<PathBuf>,
     /// Keeps others out.
     _held: Option<Held>,
     /// Lets the file be opened again for as long as this is.
@@ -173,36 +180,48 @@ impl FileDevice {
             shared: Arc::new(shared),
             engine,
             #[cfg(target_os = "linux")]
-            _lock: None,
+            lock: Mutex::default(),
+            locks: None,
             _held: None,
             alive: None,
         })
     }
 
-    /// The same device, with a lock of the header on it as long as it is open. If the folder of such
-    /// locks cannot be used, it goes on without, as cryptsetup does. `path` names it in errors.
+    /// The same device, with a lock of the header on it as long as it is open, or for its
+    /// [writers](BlockDevice::keep_header). If the folder of such locks cannot be used, it goes on
+    /// without, as cryptsetup does. `path` names it in errors.
     ///
     /// # Errors
     /// [`BlockError::InUse`] where another program does not let go of it.
     pub fn locking_header(self, path: &Path, how: HeaderLock) -> Result<Self, BlockError> {
-        #[cfg(target_os = "linux")]
-        {
-            let lock = match how {
-                HeaderLock::IfFree => Ok(hold::MetadataLock::shared_if_free(&self, path)),
-                HeaderLock::Shared => hold::MetadataLock::shared(&self, path).map(Some),
-                HeaderLock::Alone => hold::MetadataLock::of(&self, path).map(Some),
-            };
-            let _lock = match lock {
-                Err(BlockError::Examine { .. }) => None,
-                lock => lock?,
-            };
-            Ok(Self { _lock, ..self })
+        if how == HeaderLock::WhileWritten {
+            let locks = Some(path.to_owned());
+            return Ok(Self { locks, ..self });
         }
-        #[cfg(not(target_os = "linux"))]
-        {
-            let _ = (path, how);
-            Ok(self)
-        }
+        self.lock_header(path, how)?;
+        Ok(self)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn lock_header(&self, path: &Path, how: HeaderLock) -> Result<(), BlockError> {
+        let lock = match how {
+            HeaderLock::IfFree => Ok(hold::MetadataLock::shared_if_free(self, path)),
+            HeaderLock::Shared | HeaderLock::WhileWritten => {
+                hold::MetadataLock::shared(self, path).map(Some)
+            }
+            HeaderLock::Alone => hold::MetadataLock::of(self, path).map(Some),
+        };
+        let lock = match lock {
+            Err(BlockError::Examine { .. }) => None,
+            lock => lock?,
+        };
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = lock;
+        Ok(())
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn lock_header(&self, _: &Path, _: HeaderLock) -> Result<(), BlockError> {
+        Ok(())
     }
 
     /// The same device, which also keeps `file` in existence: the file goes away with its last
@@ -294,6 +313,18 @@ impl BlockDevice for FileDevice {
                 Some(Part::Submit),
             )?)),
         }
+    }
+
+    fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
+        let Some(path) = &self.locks else {
+            return Ok(());
+        };
+        if kept {
+            return self.lock_header(path, HeaderLock::Shared);
+        }
+        #[cfg(target_os = "linux")]
+        drop(self.lock.lock().map(|mut lock| lock.take()));
+        Ok(())
     }
 
     /// Reads the open file, even if another file has its name by now. Not for files that are opened

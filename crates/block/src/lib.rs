@@ -41,6 +41,7 @@
 
 mod buffer;
 mod device;
+mod draft;
 mod error;
 mod extent;
 mod folder;
@@ -78,6 +79,7 @@ mod sys;
 
 pub use buffer::AlignedBuffer;
 pub use device::{BlockDevice, Geometry};
+pub use draft::Draft;
 pub use error::BlockError;
 pub use extent::Extent;
 #[doc(hidden)]

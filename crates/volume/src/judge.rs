@@ -66,7 +66,7 @@ pub enum State {
     OtherHeader,
     /// Data that are not encrypted, where a header or parameters say that they are.
     Unencrypted,
-    /// Data that decrypt to noise, or are noise before they are encrypted.
+    /// Data that decrypt to noise.
     Unknown,
     /// A volume whose header turns the protection off: no cipher, or a key that is not encrypted.
     Exposed,
@@ -154,7 +154,6 @@ impl Use {
             (State::OtherHeader, _) => Allowed,
             (State::Unencrypted | State::Unknown, WriteData | Reencrypt) => Ask,
             (State::Unencrypted, ChangeLayout) => Ask,
-            (State::Unknown, Encrypt) => Ask,
             (State::Unencrypted | State::Unknown, _) => Allowed,
             (State::Exposed, WriteData) => Ask,
             (State::Weak, Encrypt | Reencrypt) => Ask,
@@ -282,10 +281,6 @@ impl fmt::Display for Finding {
                     "holds {found}, which would not be there if the data were encrypted this way"
                 )
             }
-            State::Unknown if matches!(self.use_, Use::Encrypt) => write!(
-                f,
-                "holds {found} that is noise: it may be encrypted already"
-            ),
             State::Unknown => write!(
                 f,
                 "holds {found} that decrypt to noise: encrypted data looks like this if its key is \
@@ -357,9 +352,6 @@ impl Finding {
             (State::Unencrypted, _) => {
                 "Nothing was changed. Check that it is the right device and the right header. If \
                  you don't need these data, ALLOW."
-            }
-            (State::Unknown, _) if matches!(self.use_, Use::Encrypt) => {
-                "Nothing was changed. To encrypt it once more, ALLOW."
             }
             (State::Unknown, _) => {
                 "Nothing was changed. Check the header, the passphrase, the cipher and the hash. \

@@ -193,7 +193,8 @@ impl fmt::Debug for Place {
 
 /// Opens the file or block device at `path` through the page cache, because headers are small and
 /// files mostly fresh. A change of a header takes seconds, and waits for others that change it; then
-/// cryptsetup may not read it, and while a volume is written or `steady`, not change it.
+/// cryptsetup may not read it, and while a volume is written or `steady`, not change it: one that is
+/// served, from its writes to their flush.
 ///
 /// # Errors
 /// Those of [`FileDevice::open`] and [`FileDevice::locking_header`].
@@ -209,6 +210,7 @@ pub fn open_file(path: &Path, use_: Use, steady: bool) -> Result<FileDevice, Blo
     let device = FileDevice::open(path, &options)?;
     let how = match hold {
         Hold::Brief => HeaderLock::Alone,
+        _ if use_ == Use::WriteData => HeaderLock::WhileWritten,
         _ if options.write => HeaderLock::Shared,
         _ if steady => HeaderLock::IfFree,
         _ => return Ok(device),

@@ -8,7 +8,7 @@
 use crate::{LuksHeader, unaligned};
 use block::layer::Guard;
 use block::{BlockDevice, BlockError, ByteRange, OperationKind};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a header says of the data: keys, places and ciphers.
 #[derive(Clone, Debug)]
@@ -40,14 +40,24 @@ impl Said {
 
 /// The guard of a volume, which has the device of its header.
 ///
-/// The header is read at every flush, and before the first write after one. From the first change
-/// on, writes, discards and flushes are refused, and reads pass.
-pub(crate) struct Steady<H> {
+/// The header is read at every flush, and before the first write after one; from that write until
+/// the flush has ended, no other program can change it. From the first change on, writes, discards
+/// and flushes are refused, and reads pass.
+pub(crate) struct Steady<H: BlockDevice> {
     header: H,
     said: Said,
-    /// Something was written since the last look.
-    written: AtomicBool,
-    changed: AtomicBool,
+    now: Mutex<Now>,
+}
+
+#[derive(Default)]
+struct Now {
+    /// Something was written since the last flush began.
+    written: bool,
+    /// Writes and discards that have not ended.
+    in_flight: u64,
+    /// The header is kept from changes.
+    kept: bool,
+    changed: bool,
 }
 
 impl<H: BlockDevice> Steady<H> {
@@ -56,30 +66,51 @@ impl<H: BlockDevice> Steady<H> {
         Self {
             header,
             said,
-            written: AtomicBool::new(false),
-            changed: AtomicBool::new(false),
+            now: Mutex::default(),
+        }
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets other programs change the header, if nothing is being written.
+    fn let_go(&self, now: &mut Now) {
+        if now.kept && !now.written && now.in_flight == 0 {
+            // It only ever fails to take a lock.
+            let _ = self.header.keep_header(false);
+            now.kept = false;
         }
     }
 }
 
 impl<H: BlockDevice> Guard for Steady<H> {
     fn check(&self, operation: OperationKind, _: ByteRange) -> Result<(), BlockError> {
-        let look = match operation {
+        let mut now = self.now();
+        let writes = match operation {
             OperationKind::Read => return Ok(()),
-            OperationKind::Flush => {
-                self.written.store(false, Ordering::Relaxed);
-                true
-            }
-            OperationKind::Write | OperationKind::Discard => {
-                !self.written.swap(true, Ordering::Relaxed)
-            }
+            OperationKind::Flush => false,
+            OperationKind::Write | OperationKind::Discard => true,
         };
-        if look && !self.said.holds(&self.header) {
-            self.changed.store(true, Ordering::Relaxed);
+        if writes && !now.kept {
+            self.header.keep_header(true)?;
+            now.kept = true;
         }
-        match self.changed.load(Ordering::Relaxed) {
-            true => Err(BlockError::Changed { operation }),
-            false => Ok(()),
+        let looks = !writes || !now.written;
+        now.written = writes;
+        now.changed |= looks && !self.said.holds(&self.header);
+        if now.changed {
+            now.written = false;
+            self.let_go(&mut now);
+            return Err(BlockError::Changed { operation });
         }
+        now.in_flight += u64::from(writes);
+        Ok(())
+    }
+
+    fn ended(&self, operation: OperationKind) {
+        let mut now = self.now();
+        now.in_flight -= u64::from(operation != OperationKind::Flush);
+        self.let_go(&mut now);
     }
 }

@@ -176,3 +176,58 @@ fn a_place_that_others_use_or_that_holds_something_else_is_refused() {
         "{refused}"
     );
 }
+
+/// A program that changes a header takes `flock` of its file, as cryptsetup does. It waits from a
+/// write to the end of the flush after it, and what it has changed by then ends all writing.
+#[cfg(target_os = "linux")]
+#[test]
+fn no_header_changes_between_a_write_and_its_flush() {
+    let folder = tempfile::tempdir().unwrap();
+    for format in [Format::Luks1, Format::Luks2] {
+        for is_apart in [false, true] {
+            let (path, _) = volume(folder.path(), format);
+            let copy = folder.path().join("header");
+            fs::copy(&path, &copy).unwrap();
+            let at = if is_apart { &copy } else { &path };
+            let options = OpenOptions {
+                access: Access::Write,
+                header: is_apart.then(|| copy.clone()),
+                accepted: &[State::Unencrypted, State::Unknown],
+                ..OpenOptions::default()
+            };
+            let device = Volume::open(&path, Some(&passphrase("one")), &options).unwrap();
+            let file = File::options().read(true).write(true).open(at).unwrap();
+            let is_free = || {
+                let free = file.try_lock().is_ok();
+                file.unlock().unwrap();
+                free
+            };
+            assert!(is_free(), "{format:?}: before all");
+            let bytes = [7; 512];
+            for _ in 0..2 {
+                for at in [0, 4096] {
+                    device.write_at(at, &bytes).unwrap();
+                    assert!(!is_free(), "{format:?}: written");
+                }
+                device.flush().unwrap();
+                assert!(is_free(), "{format:?}: flushed");
+            }
+            // Another volume key for the same data.
+            let other = folder.path().join("other");
+            fs::create_dir(&other).unwrap();
+            let (other_path, _) = volume(&other, format);
+            let start = fs::read(other_path).unwrap();
+            std::os::unix::fs::FileExt::write_all_at(&file, &start[..32 << 10], 0).unwrap();
+            fs::remove_dir_all(other).unwrap();
+            for _ in 0..2 {
+                let written = device.write_at(0, &bytes).unwrap_err();
+                assert!(
+                    matches!(written, VolumeError::Block(BlockError::Changed { .. })),
+                    "{written}"
+                );
+                assert!(is_free(), "{format:?}: refused");
+                assert!(device.flush().is_err());
+            }
+        }
+    }
+}

@@ -228,6 +228,10 @@ impl BlockDevice for Disk {
         self.device().queue(options)
     }
 
+    fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
+        self.device().keep_header(kept)
+    }
+
     fn content(&self) -> Result<Content, BlockError> {
         self.device().content()
     }

@@ -153,6 +153,10 @@ impl Caller for Asked<'_> {
         self.options.kept.count()
     }
 
+    fn chooses_cost(&self) -> bool {
+        self.options.kdf.given().is_some()
+    }
+
     fn derivation(&self, hash: Option<Hash>) -> Result<Kdf, VolumeError> {
         *self.shown() = Shown::Nothing;
         Ok(self.options.kdf.kdf(Format::Luks2, hash)?)

@@ -1,6 +1,7 @@
 //! A file without a name on Unix systems.
 
 use super::{Space, under_a_new_name};
+use crate::draft;
 use rustix::fs::statvfs;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,8 +26,9 @@ impl Nameless {
     pub(super) fn create(directory: &Path) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).mode(0o600);
-        if let Some(unnamed) = system::unnamed(directory, &options) {
-            return unnamed.map(Self);
+        // Another program that is to reach it is lent a name.
+        if let Some(unnamed) = draft::unnamed(directory, 0o600)? {
+            return Ok(Self(unnamed));
         }
         options.create_new(true);
         under_a_new_name(directory, |path| {
@@ -61,33 +63,10 @@ impl Nameless {
 
 #[cfg(target_os = "linux")]
 mod system {
-    use rustix::fs::{FallocateFlags, OFlags, fallocate};
+    use rustix::fs::{FallocateFlags, fallocate};
     use rustix::io::Errno;
-    use std::fs::{File, OpenOptions};
+    use std::fs::File;
     use std::io;
-    use std::os::unix::fs::OpenOptionsExt;
-    use std::path::Path;
-
-    /// A file that never had a name; nothing where there are no such files.
-    pub(super) fn unnamed(directory: &Path, options: &OpenOptions) -> Option<io::Result<File>> {
-        let unnamed = options
-            .clone()
-            // Not exclusive: another program that is to reach it is lent a name.
-            .custom_flags(OFlags::TMPFILE.bits() as i32)
-            .open(directory);
-        match unnamed.as_ref().map_err(io::Error::raw_os_error) {
-            // Kernels and file systems that do not know O_TMPFILE see a directory
-            // being opened for writing.
-            Err(Some(errno))
-                if errno == Errno::OPNOTSUPP.raw_os_error()
-                    || errno == Errno::ISDIR.raw_os_error()
-                    || errno == Errno::INVAL.raw_os_error() =>
-            {
-                None
-            }
-            _ => Some(unnamed),
-        }
-    }
 
     pub(super) fn allocate(file: &File, size: u64) -> io::Result<()> {
         loop {
@@ -104,14 +83,8 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::fs::{File, OpenOptions};
+    use std::fs::File;
     use std::io;
-    use std::path::Path;
-
-    /// There are no such files.
-    pub(super) fn unnamed(_: &Path, _: &OpenOptions) -> Option<io::Result<File>> {
-        None
-    }
 
     /// The writes will do it.
     pub(super) fn allocate(file: &File, size: u64) -> io::Result<()> {

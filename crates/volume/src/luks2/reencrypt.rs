@@ -182,20 +182,24 @@ impl Header {
         }
     }
 
-    /// Lets data that goes to the end of its device go there ever after, whatever the size.
+    /// Ends an encryption whose data moved: forgets from where, and lets data that goes to the end
+    /// of its device go there ever after, whatever the size.
     ///
     /// # Errors
     /// Those of writing.
     #[doc(hidden)]
     pub fn fill_device(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
-        match segment.size {
-            SegmentSize::Fixed(size) if segment.offset + size == device.geometry().size => self
-                .commit(device, |json| {
-                    json["segments"][number.to_string()]["size"] = "dynamic".into();
-                }),
-            _ => Ok(()),
-        }
+        let fills = match segment.size {
+            SegmentSize::Fixed(size) => segment.offset + size == device.geometry().size,
+            SegmentSize::Dynamic => false,
+        };
+        self.commit(device, |json| {
+            if fills {
+                json["segments"][number.to_string()]["size"] = "dynamic".into();
+            }
+            room::forget(json);
+        })
     }
 
     /// Whether all the data has the new key alone, and only key slots and segments of the old one
@@ -443,7 +447,6 @@ impl Header {
                 config.shift_remove("requirements");
             }
             if let Value::Object(tokens) = &mut json["tokens"] {
-                tokens.retain(|_, token| token["type"] != GROWN);
                 sample::forget(tokens);
             }
             // Without room for it, it is not said.

@@ -92,11 +92,17 @@ pub fn reencrypt(
             (Settled::Begun, _)
             | (Settled::Decrypted, Change::Encrypt)
             | (Settled::PutBack, Change::Decrypt) => {}
+            (Settled::Apart, _) => {
+                return in_place::bring_in(site, options, caller).map(|()| Reencrypted::Done);
+            }
             (Settled::Decrypted, _) => return Ok(Reencrypted::Done),
             (Settled::PutBack, _) => return Ok(Reencrypted::PutBack),
         }
     }
     let family = options.family();
+    if family.is_none() && in_place::end_move(site)? && change != Change::Decrypt {
+        return Ok(Reencrypted::Done);
+    }
     let journal = site.apart().filter(|path| path.exists());
     if let Some(path) = &journal {
         // A run that was killed may have left its name in a cache, and nowhere else.
@@ -107,6 +113,16 @@ pub fn reencrypt(
         // Their headers say nothing of it, and need not be readable.
         None => family.is_none() && is_begun(&*site.open(Use::Read)?)?,
     };
+    let makes_journal = match change {
+        Change::Anew => family.is_some(),
+        Change::Encrypt | Change::Decrypt => true,
+    };
+    if makes_journal && !begun && journal.is_none() {
+        let path = site.apart().unwrap_or_else(|| site.side());
+        if let Some(warning) = block::warn_of_memory(&path, image) {
+            caller.warn(&warning);
+        }
+    }
     match (change, begun, &journal, family) {
         (Change::Encrypt, false, ..) => in_place::encrypt(site, options, caller),
         (Change::Decrypt, false, None, _) => in_place::decrypt(site, options, caller),
@@ -148,8 +164,11 @@ fn of_header(
         }
     }
     let mut header = Header::read(place.header())?;
-    if header.is_reencrypting() && options.parameters.hash.is_some() {
-        caller.warn("the hash is the one with which this began: another one has no effect now");
+    let chooses = options.parameters.hash.is_some() || caller.chooses_cost();
+    if header.is_reencrypting() && (chooses || caller.others() > 0) {
+        caller.warn(
+            "the key slots are those with which this began: options for them have no effect now",
+        );
     }
     if let (true, Some(path)) = (header.is_for_another(), journal) {
         check_mode(change, &header)?;

@@ -3,7 +3,7 @@
 
 use super::conversion::crypt_parts;
 use super::plan::Plan;
-use super::{ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
+use super::{ALONE, Backup, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
 use crate::judge::{self, State, Use};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
@@ -438,9 +438,9 @@ impl Header {
             requirements.push(ALONE.to_owned());
         }
         let mut json = self.json.clone();
+        // Of an earlier one, which cryptsetup has ended.
+        room::forget(&mut json);
         if let Value::Object(tokens) = &mut json["tokens"] {
-            // Of an earlier one, which cryptsetup has ended.
-            tokens.retain(|_, token| token["type"] != GROWN);
             sample::forget(tokens);
         }
         edit(&mut json);

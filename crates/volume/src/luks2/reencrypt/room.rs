@@ -8,11 +8,12 @@ use super::begin::{copy, is_same};
 use super::{Backup, GROWN, backup};
 use crate::luks2::metadata::SegmentKind;
 use crate::luks2::read::Header;
-use crate::{Hash, LuksHeader, Own, VolumeError};
+use crate::{CryptDevice, Hash, LuksHeader, Own, VolumeError, judge};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
-use serde_json::{Value, json};
+use cipher::Key;
+use serde_json::{Map, Value, json};
 
 /// The unit that every device writes as a whole, bytes.
 const SECTOR: usize = 512;
@@ -40,6 +41,13 @@ pub(super) fn token(data: &dyn BlockDevice, moved: u64) -> Result<Value, VolumeE
         "length": data.geometry().size.to_string(),
         "start": STANDARD.encode(digest(data, (0, moved), data.geometry().size)?),
     }))
+}
+
+/// Removes that token.
+pub(super) fn forget(json: &mut Map<String, Value>) {
+    if let Some(Value::Object(tokens)) = json.get_mut("tokens") {
+        tokens.retain(|_, token| token["type"] != GROWN);
+    }
 }
 
 fn read(data: &dyn BlockDevice, range: ByteRange) -> Result<Vec<u8>, VolumeError> {
@@ -166,32 +174,88 @@ impl Header {
         device: &dyn BlockDevice,
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
-        let Some((before, start)) = self.told().filter(|_| self.awaits_room(device, data)) else {
+        // The copied bytes are no longer needed once they are encrypted.
+        let mut segments = self.regular_segments();
+        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
+        let Some((before, start)) = self.told().filter(|_| !begun) else {
             return Ok(());
         };
         let (_, moved) = self.places()?;
         let is_there = moved.end().is_some_and(|end| end <= data.geometry().size);
-        let is_copied = is_there
-            && digest(data, (moved.offset, moved.length), before)? == start
-            && (before >= moved.length || start_now(device, data, moved)? != Start::Other);
-        match is_copied {
+        let is_copied = is_there && digest(data, (moved.offset, moved.length), before)? == start;
+        match is_same(device, data) {
+            // Another program has gone on with the header that was apart.
+            true if !is_copied => Err(VolumeError::OtherData),
             true => Ok(()),
+            false
+                if is_copied
+                    && (before >= moved.length
+                        || start_now(device, data, moved)? != Start::Other) =>
+            {
+                Ok(())
+            }
             false => Err(VolumeError::RecoveryNeeded),
         }
     }
 
     /// Whether this header is on its way before `data`, as far as it knows.
     pub(super) fn awaits_room(&self, device: &dyn BlockDevice, data: &dyn BlockDevice) -> bool {
-        // The copied bytes are no longer needed once they are encrypted.
         let mut segments = self.regular_segments();
         let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
         !begun && !is_same(device, data) && self.told().is_some()
     }
 
-    /// How long the device was, and the digest of what it began with.
+    /// Whether the data are all encrypted, and the move that went before is not ended: the header
+    /// may be apart, and the file too long.
+    pub fn has_moved(&self) -> bool {
+        !self.is_reencrypting() && self.grown().is_some()
+    }
+
+    /// Puts this header, which is on `side`, before `data`, which another program has encrypted with
+    /// it where it was. `key` is theirs.
+    ///
+    /// # Errors
+    /// [`VolumeError::OtherData`] if they are not those with which this began, or may not all be, and
+    /// those of reading and writing.
+    pub fn bring_before(
+        &self,
+        side: &dyn BlockDevice,
+        data: &dyn BlockDevice,
+        key: Key,
+    ) -> Result<(), VolumeError> {
+        let (before, start) = self.grown().ok_or(VolumeError::ForeignReencryption)?;
+        let (_, segment) = self.data_segment()?;
+        let shift = segment.offset;
+        if shift > MOST || shift < self.bytes_with_keyslots() {
+            return Err(VolumeError::ForeignReencryption);
+        }
+        let moved = (0, before.min(shift));
+        let plaintext = CryptDevice::new(data, self.mapping(key, data)?)?;
+        let is = |device: &dyn BlockDevice| {
+            Ok::<_, VolumeError>(digest(device, moved, before)? == start)
+        };
+        let is_own = |there: Self| there.binary.uuid == self.binary.uuid;
+        let is_free = match Self::read(data).is_ok_and(is_own) {
+            // All was copied before; since then the volume may have been used.
+            true => is(&plaintext)? || !judge::names(&plaintext)?.is_empty(),
+            // The other program may have encrypted a half copy. Then the start is here alone.
+            false => is(&plaintext)? && is(&data)?,
+        };
+        match is_free {
+            true => copy(side, data, (0, 0), shift),
+            false => Err(VolumeError::OtherData),
+        }
+    }
+
+    /// How long the device was, and the digest of what it began with, before all is encrypted.
     fn told(&self) -> Option<(u64, Vec<u8>)> {
         // cryptsetup leaves it there when it has ended the encryption.
         self.reencryption_mode().filter(|mode| *mode == "encrypt")?;
+        self.grown()
+    }
+
+    /// The same at any time.
+    fn grown(&self) -> Option<(u64, Vec<u8>)> {
         let tokens = self.json.get("tokens")?.as_object()?;
         let token = tokens.values().find(|token| token["type"] == GROWN)?;
         let before = token["length"].as_str()?.parse().ok()?;

@@ -32,6 +32,9 @@ pub trait Caller: Sync {
     /// How many other secrets there are, as far as that is known before.
     fn others(&self) -> usize;
 
+    /// Whether it has chosen what a secret of a new key slot costs.
+    fn chooses_cost(&self) -> bool;
+
     /// The derivation of new key slots; `hash` is that of PBKDF2.
     fn derivation(&self, hash: Option<Hash>) -> Result<Kdf, VolumeError>;
 
@@ -111,6 +114,10 @@ impl Caller for Answers<'_> {
 
     fn others(&self) -> usize {
         self.kept.len()
+    }
+
+    fn chooses_cost(&self) -> bool {
+        self.cost != KeySlotCost::default()
     }
 
     fn derivation(&self, hash: Option<Hash>) -> Result<Kdf, VolumeError> {

@@ -32,8 +32,10 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     // Held until it has begun, so that no other program begins the same meanwhile.
     let mut data = site.open(Use::Encrypt)?;
     check_unencrypted(&*data, image)?;
-    check_noise(&*data, &options.accepted)?;
     let detached = site.apart();
+    if let Some(warning) = warn_of_noise(&*data, image)? {
+        caller.warn(&warning);
+    }
     if let Some(header) = detached.as_deref().filter(|header| header.is_file()) {
         check_no_header(site, header)?;
     }
@@ -101,7 +103,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     let path = detached.as_deref().unwrap_or(&side);
     // From here on it is stopped between two steps only.
     caller.begin()?;
-    let draft = Draft::new(path, image, caller, |file| file.set_len(HEADER_FILE))?;
+    let draft = Draft::new(path, |file| file.set_len(HEADER_FILE))?;
     // Not every program asks who holds the file.
     check_unencrypted(&*data, image)?;
     if data.length()? != there {
@@ -169,23 +171,23 @@ fn check_unencrypted(data: &dyn BlockDevice, image: &Path) -> Result<(), VolumeE
     }
 }
 
-/// Refuses data that begin with noise and have no name: a volume without a header, or one that
+/// A warning of data that begin with noise and have no name: a volume without a header, or one that
 /// another header has encrypted.
-fn check_noise(data: &dyn BlockDevice, accepted: &[State]) -> Result<(), VolumeError> {
+fn warn_of_noise(data: &dyn BlockDevice, image: &Path) -> Result<Option<String>, VolumeError> {
     if !judge::names(data)?.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let Some(first) = data.content()?.data.map(|data| data.first & !511) else {
-        return Ok(());
+        return Ok(None);
     };
     let sector = unaligned::read_up_to(data, first, 512)?;
-    match Bytes::of(&sector) {
-        Bytes::Noise => {
-            let found = format!("data from byte {first} on");
-            judge::check(Use::Encrypt, State::Unknown, found, accepted)
-        }
-        _ => Ok(()),
-    }
+    Ok((Bytes::of(&sector) == Bytes::Noise).then(|| {
+        format!(
+            "the data in {} are noise, from byte {first} on: they may be encrypted already, and are \
+             now encrypted once more",
+            image.display()
+        )
+    }))
 }
 
 /// Refuses to begin with a file that is a header.
@@ -248,7 +250,7 @@ pub fn decrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     }
     let side = site.side();
     caller.begin()?;
-    let draft = Draft::new(&side, image, caller, |mut file| {
+    let draft = Draft::new(&side, |mut file| {
         let start = File::open(image)?;
         io::copy(&mut start.take(offset), &mut file).map(drop)
     })?;
@@ -283,6 +285,8 @@ pub enum Settled {
     Decrypted,
     /// No change had begun, and the volume has its header again.
     PutBack,
+    /// All is encrypted, by another program that left the header in the file beside the volume.
+    Apart,
 }
 
 /// Whether a header stands beside the volume that belongs to it, and not to another format's.
@@ -363,6 +367,7 @@ pub fn settle(site: &Site<'_>) -> Result<Settled, VolumeError> {
             put_before(site, &header, &device)?;
             Settled::Begun
         }
+        (SegmentKind::Crypt { .. }, false) if header.has_moved() => return Ok(Settled::Apart),
         (SegmentKind::Crypt { .. }, false) => {
             header.put_back(&device, &site.open(Use::MendHeader)?)?;
             Settled::PutBack
@@ -372,6 +377,68 @@ pub fn settle(site: &Site<'_>) -> Result<Settled, VolumeError> {
     fs::remove_file(&side).map_err(|error| cannot_write(&side, error))?;
     sync_name(site.image())?;
     Ok(settled)
+}
+
+/// Puts the header beside the volume before the data, which another program has encrypted.
+pub fn bring_in(
+    site: &Site<'_>,
+    options: &Options,
+    caller: &dyn Caller,
+) -> Result<(), VolumeError> {
+    let side = site.side();
+    let device = site.open_at(&side, Use::ChangeHeader)?;
+    let header = Header::read(&device)?;
+    let secret = caller.secret(Format::Luks2)?;
+    let slot = options.parameters.key_slot;
+    let unlocked = header.unlock(&device, &secret, slot, &options.limits)?;
+    caller.begin()?;
+    let data = site.open(Use::Encrypt)?;
+    let brought = header.bring_before(&device, &data, unlocked.key);
+    brought.map_err(|error| match error {
+        VolumeError::OtherData => standing(
+            format!(
+                "another program has encrypted {}, and the encrypted data do not begin as the file \
+                 does",
+                site.image().display()
+            ),
+            format!(
+                "Export the volume, and compare its start with that of {}, which is not encrypted: \
+                 only one of both may be whole. Nothing was changed.",
+                site.image().display()
+            ),
+        ),
+        error => error,
+    })?;
+    drop((device, data));
+    fs::remove_file(&side).map_err(|error| cannot_write(&side, error))?;
+    sync_name(site.image())?;
+    end_move(site).map(drop)
+}
+
+/// Cuts a file in which all data were moved and encrypted, if a run was killed before. Whether
+/// there was such a move.
+pub fn end_move(site: &Site<'_>) -> Result<bool, VolumeError> {
+    if site.named_header().is_some() || !site.image().is_file() {
+        return Ok(false);
+    }
+    let header = Header::read(&*site.open(Use::Read)?);
+    let Ok(header) = header else {
+        return Ok(false);
+    };
+    if !header.has_moved() {
+        return Ok(false);
+    }
+    let mut device = site.open(Use::Reencrypt)?;
+    let mut header = Header::read(&device)?;
+    let segment = header.metadata.segments.get(&0);
+    // One that goes to the end, whatever the size, is cryptsetup's, and may be in use.
+    if let Some((room, SegmentSize::Fixed(size))) = segment.map(|it| (it.offset, it.size))
+        && device.length()? == size + 2 * room
+    {
+        device.set_len(size + room)?;
+    }
+    header.fill_device(&device)?;
+    Ok(true)
 }
 
 /// Makes room before data that are going to be encrypted. Then it puts `header`, which is on

@@ -1,6 +1,6 @@
 //! The file that has the header of a volume while its data are converted.
 
-use super::{Caller, standing};
+use super::standing;
 use crate::VolumeError;
 use crate::judge::Use;
 use crate::operate::reserve;
@@ -9,25 +9,22 @@ use block::{BlockDevice, ByteRange, FileDevice, folder_of};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
 
 /// A header whose file has no name yet. Until it records that the change has begun, its content is
 /// not true.
 pub struct Draft {
-    file: NamedTempFile,
+    file: block::Draft,
     path: PathBuf,
     device: FileDevice,
 }
 
 impl Draft {
-    /// A file for the name `path`, which must be free. `image` is the volume.
+    /// A file for the name `path`, which must be free.
     ///
     /// # Errors
     /// [`VolumeError::Standing`] if there is such a file, and those of making one.
     pub fn new(
         path: &Path,
-        image: &Path,
-        caller: &dyn Caller,
         fill: impl FnOnce(&File) -> io::Result<()>,
     ) -> Result<Self, VolumeError> {
         let unwritable = |error| cannot_write(path, error);
@@ -42,15 +39,11 @@ impl Draft {
                 ));
             }
         }
-        let file = NamedTempFile::with_prefix_in(".cryptmark-", folder_of(path));
-        let file = file.map_err(unwritable)?;
-        fill(file.as_file()).map_err(unwritable)?;
-        let device = open_file(file.path(), Use::Overwrite, false)?;
+        let file = block::Draft::new(folder_of(path), 0o600).map_err(unwritable)?;
+        fill(file.file()).map_err(unwritable)?;
+        let device = open_file(&file.path(), Use::Overwrite, false)?;
         // All of it is written in the end.
         reserve(&device, ByteRange::new(0, device.geometry().size))?;
-        if let Some(warning) = block::warn_of_memory(path, image) {
-            caller.warn(&warning);
-        }
         Ok(Self {
             file,
             path: path.to_owned(),
@@ -70,9 +63,8 @@ impl Draft {
     pub fn publish(self) -> Result<FileDevice, VolumeError> {
         let path = &self.path;
         let unwritable = |error| cannot_write(path, error);
-        self.file.as_file().sync_all().map_err(unwritable)?;
-        let named = self.file.persist_noclobber(path);
-        named.map_err(|error| unwritable(error.error))?;
+        self.file.file().sync_all().map_err(unwritable)?;
+        self.file.name(path).map_err(unwritable)?;
         // Nothing has begun if it is unknown whether the name stays.
         sync_name(path).inspect_err(|_| drop(std::fs::remove_file(path)))?;
         Ok(self.device)

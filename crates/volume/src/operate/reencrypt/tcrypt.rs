@@ -75,9 +75,7 @@ pub fn begin(
         ..KeyslotOptions::new(caller.derivation(None)?)
     };
     caller.begin()?;
-    let draft = Draft::new(&path, site.image(), caller, |file| {
-        file.set_len(HEADER_FILE)
-    })?;
+    let draft = Draft::new(&path, |file| file.set_len(HEADER_FILE))?;
     let old = unlocked.mapping(&data)?;
     let mut header = Header::begin_for_another(
         (draft.device(), &data),

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tempfile::{PathPersistError, TempPath};
 
 /// The prefix of the names that drafts have on file systems on which every file has a name.
@@ -39,11 +39,19 @@ impl Draft {
         &self.file
     }
 
+    /// A path that leads to it, for as long as this is there.
+    pub fn path(&self) -> PathBuf {
+        match &self.name {
+            Some(name) => name.to_path_buf(),
+            None => descriptor(&self.file),
+        }
+    }
+
     /// Gives it a name that nothing has.
     ///
     /// # Errors
     /// [`io::ErrorKind::AlreadyExists`] if something has it, and those of the system.
-    pub(super) fn name(self, path: &Path) -> io::Result<()> {
+    pub fn name(self, path: &Path) -> io::Result<()> {
         let Some(name) = self.name else {
             return link(&self.file, path);
         };
@@ -68,13 +76,13 @@ impl Draft {
     ///
     /// # Errors
     /// Those of the system.
-    pub(super) fn rename(self, path: &Path) -> io::Result<()> {
+    pub fn rename(self, path: &Path) -> io::Result<()> {
         let name = match self.name {
             Some(name) => name,
             // The kernel gives a first name only if nothing has it.
             None => tempfile::Builder::new()
                 .prefix(PREFIX)
-                .make_in(block::folder_of(path), |name| link(&self.file, name))?
+                .make_in(crate::folder_of(path), |name| link(&self.file, name))?
                 .into_temp_path(),
         };
         Ok(name.persist(path)?)
@@ -93,7 +101,7 @@ impl Write for Draft {
 
 /// A file without a name; `None` if the file system has no such files.
 #[cfg(target_os = "linux")]
-fn unnamed(folder: &Path, mode: u32) -> io::Result<Option<File>> {
+pub(crate) fn unnamed(folder: &Path, mode: u32) -> io::Result<Option<File>> {
     use rustix::fs::{Mode, OFlags, open};
     use rustix::io::Errno;
     // It gets its name by way of this folder.
@@ -110,19 +118,35 @@ fn unnamed(folder: &Path, mode: u32) -> io::Result<Option<File>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn unnamed(_: &Path, _: u32) -> io::Result<Option<File>> {
+pub(crate) fn unnamed(_: &Path, _: u32) -> io::Result<Option<File>> {
     Ok(None)
 }
 
 #[cfg(target_os = "linux")]
 const DESCRIPTORS: &str = "/proc/self/fd";
 
+/// The path of a file that has no name.
+#[cfg(target_os = "linux")]
+fn descriptor(file: &File) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    format!("{DESCRIPTORS}/{}", file.as_raw_fd()).into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn descriptor(_: &File) -> PathBuf {
+    PathBuf::new()
+}
+
 #[cfg(target_os = "linux")]
 fn link(file: &File, path: &Path) -> io::Result<()> {
     use rustix::fs::{AtFlags, CWD, linkat};
-    use std::os::fd::AsRawFd;
-    let unnamed = format!("{DESCRIPTORS}/{}", file.as_raw_fd());
-    Ok(linkat(CWD, unnamed, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    Ok(linkat(
+        CWD,
+        descriptor(file),
+        CWD,
+        path,
+        AtFlags::SYMLINK_FOLLOW,
+    )?)
 }
 
 #[cfg(not(target_os = "linux"))]
