@@ -83,10 +83,15 @@ fn each_change_keeps_the_header_and_it_comes_back() {
         assert!(name.contains(&format!("_{reason}.")), "{command}: {name}");
         private(&sandbox);
         let list = ends(&sandbox, 0, "header backups v");
-        assert!(
-            list.contains(name) && list.contains("header restore v"),
-            "{list}"
-        );
+        // What is offered fits the data of now.
+        let offered = match command.starts_with("reencrypt")
+            && !command.contains("--decrypt")
+            && kind == "luks2"
+        {
+            true => "(another key)",
+            false => "header restore v",
+        };
+        assert!(list.contains(name) && list.contains(offered), "{list}");
 
         // With it, what opened the volume opens it again.
         if command.contains("--decrypt") {

@@ -509,7 +509,9 @@ fn every_cell_of_the_table_is_what_the_program_does() {
                     Ruling::Refused => true,
                 };
                 let case = format!("{state:?} {use_:?} {yes}: `{line}` {answer:?}");
-                assert_eq!(answer.said.contains(words), is_refused, "{case}");
+                // Who reads data that do not fit is warned, and not refused.
+                let is_said = answer.said.contains(words) && !answer.said.starts_with("warning");
+                assert_eq!(is_said, is_refused, "{case}");
                 if is_refused {
                     assert_eq!(answer.code, Some(4), "{case}");
                     for (name, bytes) in names.iter().zip(&before) {

@@ -277,6 +277,14 @@ impl Opening {
             Self::Plain(_) | Self::Cryptoloop(_) | Self::LoopAes(_)
         );
         if use_ == Use::Read {
+            if (is_apart || is_headless)
+                && let [row] = &opened.rows[..]
+                && let Err(VolumeError::Judged(finding)) =
+                    row.mapping.check_together(Use::WriteData, data, &[])
+            {
+                let found = finding.to_string();
+                opened.warnings.push(Warning::Unfit { found });
+            }
             return Ok(opened);
         }
         if matches!(self, Self::Luks1 { .. } | Self::Luks2 { .. }) {

@@ -33,6 +33,11 @@ pub enum Warning {
     },
     /// The header stores the key of the data without encryption.
     ClearKey,
+    /// Nothing shows that the data are those of the header, or of the parameters.
+    Unfit {
+        /// What is there instead.
+        found: String,
+    },
 }
 
 impl Warning {
@@ -44,6 +49,7 @@ impl Warning {
             Self::Unprotected { .. } => "unprotected",
             Self::UnknownParts { .. } => "unknown-parts",
             Self::ClearKey => "clear-key",
+            Self::Unfit { .. } => "unfit",
         }
     }
 
@@ -64,7 +70,7 @@ impl Warning {
                 said["bytes"] = json!(bytes);
                 said["offset"] = json!(first.offset);
             }
-            Self::Plaintext | Self::UnknownParts { .. } | Self::ClearKey => {}
+            Self::Plaintext | Self::UnknownParts { .. } | Self::ClearKey | Self::Unfit { .. } => {}
         }
         said
     }
@@ -82,7 +88,7 @@ impl Warning {
             }
             // No header says so: the user does.
             Self::Plaintext if format == Format::Bitlk => Some(VolumeError::Unencrypted { format }),
-            Self::Plaintext | Self::ClearKey => None,
+            Self::Plaintext | Self::ClearKey | Self::Unfit { .. } => None,
         }
     }
 }
@@ -119,6 +125,10 @@ impl fmt::Display for Warning {
             Self::ClearKey => f.write_str(
                 "the key of this volume is stored without encryption: anyone with the disk can \
                  read and change the data",
+            ),
+            Self::Unfit { found } => write!(
+                f,
+                "the volume {found}. Check the header, or the passphrase, cipher and hash"
             ),
         }
     }

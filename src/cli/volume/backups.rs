@@ -22,8 +22,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use volume::judge::Use;
-use volume::{Hash, Loss, LuksHeader, VolumeError, operate};
+use volume::{Hash, LuksHeader, VolumeError, operate};
 
 /// The length of the start of a volume that may hold an unreadable header and its key slots, bytes.
 const START: u64 = 16 << 20;
@@ -223,12 +222,8 @@ impl Copy {
     /// Whether a backup is of a header that was replaced by one with another volume key. It may be
     /// the only header left by which the data can be read.
     fn is_replaced(&self, stored: &list::Stored) -> bool {
-        let read = |path: &Path| LuksHeader::read(&Disk::open(path, Use::Read).ok()?).ok();
-        let (Some(header), "restore") = (&self.header, &*stored.command) else {
-            return false;
-        };
-        let differs = |loss: &Loss| matches!(loss, Loss::Key | Loss::Data | Loss::Reencryption);
-        read(&stored.path).is_some_and(|before| before.losses(header).iter().any(differs))
+        let header = self.header.as_ref().filter(|_| stored.command == "restore");
+        header.is_some_and(|header| stored.is_of_other_data_than(header))
     }
 
     /// Writes it into `folder`, unless it is there; the file's path, and the older backups that

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use volume::judge::{State, Use};
 use volume::operate;
 use volume::{
-    Access, Format, Limits, Opened, Opening, Parameters, Row, Secret, Terms, VolumeError,
+    Access, Format, Limits, Opened, Opening, Parameters, Row, Secret, Terms, VolumeError, Warning,
     bestcrypt, has_equal_halves, tcrypt,
 };
 
@@ -65,6 +65,8 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     if let Some(writers) = options.volume.writers() {
         text += &format!("in use      for writing, {writers}\n");
     }
+    let is_unfit = |warning: &Warning| matches!(warning, Warning::Unfit { .. });
+    let is_warned = opened.warnings.iter().any(is_unfit);
     let volume = opened.device(devices.header(), devices.data())?;
     let found = match signature::names(&volume) {
         Ok(found) => found,
@@ -77,9 +79,12 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("holds       {}\n", names.join(", "));
     } else if options.volume.is_headless() {
         text += "holds       unknown data\n";
-        eprintln!(
-            "warning: the plaintext has no known signature: check the passphrase, cipher and hash"
-        );
+        if !is_warned {
+            eprintln!(
+                "warning: the plaintext has no known signature: check the passphrase, cipher and \
+                 hash"
+            );
+        }
         if opened_as == Format::Plain {
             let tried = match options.volume.earlier_plain()? {
                 Some(_) => " Both were tried.",

@@ -165,14 +165,18 @@ fn of_header(
     }
     let mut header = Header::read(place.header())?;
     let chooses = options.parameters.hash.is_some() || caller.chooses_cost();
-    if header.is_reencrypting() && (chooses || caller.others() > 0) {
-        caller.warn(
-            "the key slots are those with which this began: options for them have no effect now",
-        );
-    }
+    let warn_of_slots = || {
+        if chooses || caller.others() > 0 {
+            caller.warn(
+                "the key slots are those with which this began: options for them have no effect \
+                 now",
+            );
+        }
+    };
     if let (true, Some(path)) = (header.is_for_another(), journal) {
         check_mode(change, &header)?;
         tcrypt::check_choice(options, &header)?;
+        warn_of_slots();
         return tcrypt::go_on(site, &mut header, (&place, path), options, caller);
     }
     if let Some(named) = site.named_header() {
@@ -196,6 +200,7 @@ fn of_header(
     if header.is_reencrypting() {
         check_mode(change, &header)?;
         check_choice(&options.parameters, &header)?;
+        warn_of_slots();
         let secret = caller.secret(format)?;
         let keys = header.unlock_both(place.header(), &secret, &options.limits)?;
         let length = header.length_afterwards();

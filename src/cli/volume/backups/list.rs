@@ -7,8 +7,8 @@ use crate::cli::{Failure, print};
 use etcetera::BaseStrategy;
 use std::io;
 use std::path::{Path, PathBuf};
-use volume::LuksHeader;
 use volume::judge::Use;
+use volume::{Loss, LuksHeader};
 
 /// The kind of a backup of both ends of a device, perhaps VeraCrypt's headers.
 pub const ENDS: &str = "ends";
@@ -66,6 +66,14 @@ impl Stored {
         parts.next().is_none().then_some(stored)
     }
 
+    /// Whether `header` in its place would be that of other data, or of another key of theirs.
+    pub fn is_of_other_data_than(&self, header: &LuksHeader) -> bool {
+        let disk = Disk::open(&self.path, Use::Read);
+        let kept = disk.ok().and_then(|disk| LuksHeader::read(&disk).ok());
+        let differs = |loss: &Loss| matches!(loss, Loss::Key | Loss::Data | Loss::Reencryption);
+        kept.is_some_and(|kept| kept.losses(header).iter().any(differs))
+    }
+
     /// When it was made, for people.
     fn shown_time(&self) -> String {
         let digits = |from: usize, to: usize| self.time.get(from..to).unwrap_or_default();
@@ -105,19 +113,31 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
         .into_iter()
         .filter(|stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref())
         .collect();
-    let Some(newest) = own.last() else {
+    if own.is_empty() {
         return print("no backup is kept of the header of this volume\n");
-    };
+    }
     let mut text = String::new();
+    let mut newest = None;
     for stored in &own {
+        let is_other = header
+            .as_ref()
+            .is_some_and(|header| stored.is_of_other_data_than(header));
+        if !is_other {
+            newest = Some(stored);
+        }
         text += &format!(
-            "{}  before {:<15} {:<9} {}\n",
+            "{}  before {:<15} {:<9} {}{}\n",
             stored.shown_time(),
             stored.command,
             stored.kind,
-            stored.path.display()
+            stored.path.display(),
+            if is_other { " (another key)" } else { "" },
         );
     }
+    let Some(newest) = newest else {
+        text += "\nNone of them opens the data of now, which have another key or place.\n";
+        return print(&text);
+    };
     let (image, file) = (quoted(volume.image()), quoted(&newest.path));
     let detached = match volume.header_path() {
         Some(path) => format!(" --header {}", quoted(&path)),

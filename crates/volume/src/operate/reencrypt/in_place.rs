@@ -236,7 +236,12 @@ pub fn decrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             "Copy the decrypted data to another file or device.",
         ));
     }
-    let original = Header::read(&data)?;
+    let original = Header::read(&data).map_err(|error| match Format::detect(&data) {
+        Ok(Some(Format::Luks1)) => VolumeError::NoJournal {
+            header: image.to_owned(),
+        },
+        _ => error,
+    })?;
     let secret = caller.secret(Format::Luks2)?;
     let slot = options.parameters.key_slot;
     let unlocked = original.unlock(&data, &secret, slot, &options.limits)?;
