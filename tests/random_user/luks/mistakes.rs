@@ -135,7 +135,8 @@ impl Model<'_> {
         self.gone.push(new);
     }
 
-    /// The header of a volume that is served changes by no program.
+    /// This program changes no header of a volume that is served. cryptsetup may while nothing is
+    /// being written, and what it has added opens the volume.
     fn served(&mut self) {
         // cryptsetup takes no lock for LUKS1.
         if !self.luks2 {
@@ -146,17 +147,24 @@ impl Model<'_> {
         self.user.must(&format!(
             "ours serve v --key-file {opener} --nbd served --daemon"
         ));
-        let commands = [
-            "timeout 1 cryptsetup -q erase v".to_owned(),
-            format!("timeout 1 cryptsetup -q luksAddKey {CHEAP} --key-file {opener} v {new}"),
-            "timeout 1 cryptsetup -q config v --label meanwhile".to_owned(),
-            format!("ours passwd v --key-file {opener} --new-key-file {new} {CHEAP}"),
-            format!("ours reencrypt v --key-file {opener} --yes --no-progress"),
-            format!("ours create v --key-file {opener} --yes {CHEAP}"),
-        ];
-        let command: &String = self.user.one_of(&commands);
-        self.refused(command);
+        let theirs = self.user.below(2) == 0 && self.has_room();
+        if theirs {
+            self.user.must(&format!(
+                "cryptsetup -q luksAddKey {CHEAP} --key-file {opener} v {new}"
+            ));
+        } else {
+            let commands = [
+                format!("ours passwd v --key-file {opener} --new-key-file {new} {CHEAP}"),
+                format!("ours reencrypt v --key-file {opener} --yes --no-progress"),
+                format!("ours create v --key-file {opener} --yes {CHEAP}"),
+            ];
+            let command: &String = self.user.one_of(&commands);
+            self.refused(command);
+        }
         self.user.must("ours umount v");
-        self.gone.push(new);
+        match theirs {
+            true => self.open.push(new),
+            false => self.gone.push(new),
+        }
     }
 }
