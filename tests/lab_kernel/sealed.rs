@@ -78,15 +78,22 @@ fn export(sandbox: &Sandbox, image: &str) -> Vec<u8> {
     sandbox.volume(&format!("export {image} --passphrase-file line --output -"))
 }
 
+/// Those that are made here: none whose nonces repeat.
+fn made_here() -> Vec<(&'static str, &'static str)> {
+    let repeats = |options: &str| options.contains("plain64") && options.contains("aead");
+    let all = METHODS.iter().copied();
+    all.filter(|(_, options)| !repeats(options)).collect()
+}
+
 /// A script that opens every image as `c`, does `action` there, and closes it.
-fn each(action: &str) -> String {
+fn each(methods: &[(&str, &str)], action: &str) -> String {
     let one = |(name, _): &(&str, &str)| {
         format!(
             "cryptsetup open --key-file out/key out/{name}.img c >&2 && {action} && \
              cryptsetup close c || exit 9\n"
         )
     };
-    METHODS.iter().map(one).collect()
+    methods.iter().map(one).collect()
 }
 
 #[test]
@@ -97,7 +104,8 @@ fn dm_integrity_takes_what_is_made_here() {
     sandbox.write("out/near", noise(DATA, 1));
     sandbox.write("out/far", noise(DATA, 2));
     let mut sizes = Vec::new();
-    for (name, options) in METHODS {
+    let made = made_here();
+    for (name, options) in &made {
         sandbox.volume(&format!(
             "create out/{name}.img --size 48MiB {options} {CHEAP} --passphrase-file line"
         ));
@@ -113,10 +121,10 @@ fn dm_integrity_takes_what_is_made_here() {
          dd if=out/far of=/dev/mapper/c bs=64k seek={} conv=fsync 2>/dev/null",
         FAR / 65536
     );
-    let said = succeed(&sandbox, &["--memory", "1GiB"], &each(&action));
+    let said = succeed(&sandbox, &["--memory", "1GiB"], &each(&made, &action));
     let sums: Vec<_> = said.lines().filter(|line| line.len() == 64).collect();
-    assert_eq!(sums.len(), METHODS.len(), "{said}");
-    for (((name, _), size), sum) in METHODS.iter().zip(sizes).zip(sums) {
+    assert_eq!(sums.len(), made.len(), "{said}");
+    for (((name, _), size), sum) in made.iter().zip(sizes).zip(sums) {
         assert_eq!(sum, sha256(&vec![0; size]), "{name}");
         let plain = export(&sandbox, &format!("out/{name}.img"));
         assert!(plain[..DATA] == noise(DATA, 1), "{name}");
@@ -138,7 +146,10 @@ fn what_dm_integrity_makes_is_taken_here() {
              --pbkdf pbkdf2 --pbkdf-force-iterations 1000 --key-file out/key >&2 || exit 8\n"
         );
     }
-    script += &each("dd if=out/near of=/dev/mapper/c bs=64k conv=fsync 2>/dev/null");
+    script += &each(
+        METHODS,
+        "dd if=out/near of=/dev/mapper/c bs=64k conv=fsync 2>/dev/null",
+    );
     succeed(&sandbox, &["--memory", "1GiB"], &script);
     let mut expected = Vec::new();
     for (name, _) in METHODS {
@@ -155,7 +166,7 @@ fn what_dm_integrity_makes_is_taken_here() {
     let said = succeed(
         &sandbox,
         &["--memory", "1GiB"],
-        &each("sha256sum </dev/mapper/c | cut -c1-64"),
+        &each(METHODS, "sha256sum </dev/mapper/c | cut -c1-64"),
     );
     let sums: Vec<_> = said.lines().collect();
     assert_eq!(sums, expected);

@@ -1,7 +1,8 @@
 //! [`Warning`]: what an owner should know of a volume that opens all the same.
 
 use crate::bitlk::BitlkMapping;
-use crate::{Access, Damage, Format, Opened, Storage, VolumeError};
+use crate::integrity::repeats_key_stream;
+use crate::{Access, Damage, Format, Opened, Row, SealedMapping, Storage, VolumeError};
 use block::{BlockDevice, ByteRange};
 use serde_json::{Value, json};
 use std::fmt;
@@ -33,6 +34,8 @@ pub enum Warning {
     },
     /// The header stores the key of the data without encryption.
     ClearKey,
+    /// Every version of a sector is encrypted by the same key stream.
+    RepeatedKeyStream,
     /// Nothing shows that the data are those of the header, or of the parameters.
     Unfit {
         /// What is there instead.
@@ -49,6 +52,7 @@ impl Warning {
             Self::Unprotected { .. } => "unprotected",
             Self::UnknownParts { .. } => "unknown-parts",
             Self::ClearKey => "clear-key",
+            Self::RepeatedKeyStream => "repeated-key-stream",
             Self::Unfit { .. } => "unfit",
         }
     }
@@ -70,7 +74,11 @@ impl Warning {
                 said["bytes"] = json!(bytes);
                 said["offset"] = json!(first.offset);
             }
-            Self::Plaintext | Self::UnknownParts { .. } | Self::ClearKey | Self::Unfit { .. } => {}
+            Self::Plaintext
+            | Self::UnknownParts { .. }
+            | Self::ClearKey
+            | Self::RepeatedKeyStream
+            | Self::Unfit { .. } => {}
         }
         said
     }
@@ -88,7 +96,7 @@ impl Warning {
             }
             // No header says so: the user does.
             Self::Plaintext if format == Format::Bitlk => Some(VolumeError::Unencrypted { format }),
-            Self::Plaintext | Self::ClearKey | Self::Unfit { .. } => None,
+            Self::Plaintext | Self::ClearKey | Self::RepeatedKeyStream | Self::Unfit { .. } => None,
         }
     }
 }
@@ -126,6 +134,10 @@ impl fmt::Display for Warning {
                 "the key of this volume is stored without encryption: anyone with the disk can \
                  read and change the data",
             ),
+            Self::RepeatedKeyStream => f.write_str(
+                "every version of a sector is encrypted by the same key stream, so that who has two \
+                 of them reads both: copy the data into a new volume",
+            ),
             Self::Unfit { found } => write!(
                 f,
                 "the volume {found}. Check the header, or the passphrase, cipher and hash"
@@ -155,6 +167,11 @@ impl Opened {
             Some(bitlk) => self.warnings.extend(bitlk.warnings()),
             None if self.is_null() => self.warnings.push(Warning::Plaintext),
             None => {}
+        }
+        let repeats = |sealed: &SealedMapping| repeats_key_stream(&sealed.encryption);
+        let repeats_of = |row: &Row| repeats_key_stream(&row.mapping.spec.to_string());
+        if self.sealed.as_ref().is_some_and(repeats) || self.rows.iter().any(repeats_of) {
+            self.warnings.push(Warning::RepeatedKeyStream);
         }
         if access == Access::Read {
             return Ok(self);

@@ -133,6 +133,53 @@ fn a_header_apart_is_looked_at_as_well() {
     }
 }
 
+/// A key stream that every version of a sector shares is no cipher for a disk, whoever makes the
+/// tags. What other programs made so opens, with a warning.
+#[test]
+fn a_key_stream_is_used_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = &folder.path().join("v");
+    let (mut made_one, mut refused) = (0, 0);
+    for (transform, words) in [
+        ("aes-gcm", ["aead", "hmac-sha256"]),
+        ("aegis128", ["aead", "hmac-sha512"]),
+        ("chacha20", ["poly1305", "aead"]),
+        ("aes-ctr", ["hmac-sha256", "none"]),
+        ("serpent-ctr", ["hmac-sha1", "aead"]),
+    ] {
+        for generator in [
+            "plain",
+            "plain64",
+            "plain64be",
+            "essiv:sha256",
+            "null",
+            "benbi",
+            "random",
+        ] {
+            for word in words {
+                let mut creation = Creation::new(Format::Luks2);
+                creation.integrity = Some(word.into());
+                creation.parameters.cipher = Some(format!("{transform}-{generator}"));
+                creation.accepted = State::ALL.to_vec();
+                match made(path, None, &creation) {
+                    Ok(_) => {
+                        assert_eq!(generator, "random", "{creation:?}");
+                        let opened = opened(path, None, &creation).unwrap();
+                        assert_eq!(opened.info()["warnings"].as_array().unwrap().len(), 0);
+                        fs::remove_file(path).unwrap();
+                        made_one += 1;
+                    }
+                    Err(error) => {
+                        assert!(!path.exists(), "{error}");
+                        refused += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(made_one >= 3 && refused > 50, "{made_one} {refused}");
+}
+
 #[test]
 fn what_cannot_be_is_refused_and_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();

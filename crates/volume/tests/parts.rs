@@ -485,3 +485,36 @@ fn a_ring_of_logical_partitions_ends() {
     assert!(parts.all.len() <= 130, "{}", parts.all.len());
     assert_eq!(names(&parts)[..3], ["1", "5", "6"]);
 }
+
+/// Tables whose parts contain their own table, and texts with more than any group has: the work is
+/// bounded, and what was found is told.
+#[test]
+fn tables_in_tables_end() {
+    let mut disk = gpt();
+    let last = (DISK / 512 - 1) as u64;
+    for table in [2, last as usize - 1] {
+        for nth in 0..4 {
+            let entry = table * 512 + nth * 128;
+            disk[entry..entry + 32].fill(9);
+            disk[entry + 32..entry + 40].fill(0);
+            disk[entry + 40..entry + 48].copy_from_slice(&last.to_le_bytes());
+        }
+    }
+    mend(&mut disk);
+    let ring = find(&disk);
+    assert!(ring.all.len() < 20_000, "{}", ring.all.len());
+    let is_told = |remark: &String| remark.contains("more than any disk has");
+    assert!(ring.remarks.iter().any(is_told));
+
+    let volume = "{ status = [\"VISIBLE\"] segment1 { start_extent = 0 extent_count = 1 \
+                  type = \"striped\" stripes = [\"pv0\", 1] } }";
+    let (group, _) = GROUP.split_once("logical_volumes").unwrap();
+    for (count, most) in [(10, 10), (900, 900), (12_000, 12_000), (60_000, 0)] {
+        let many: String = (0..count).map(|nth| format!("v{nth} {volume}\n")).collect();
+        let found = find(&maker::lvm_of(&format!(
+            "{group} logical_volumes {{ {many} }} }}"
+        )));
+        assert_eq!(found.all.len(), most, "{:?}", found.remarks);
+        assert_eq!(found.remarks.is_empty(), count < 1000);
+    }
+}

@@ -19,6 +19,7 @@ mod spec;
 mod store;
 
 pub use self::spec::SealedSpec;
+pub(crate) use self::spec::repeats_key_stream;
 
 use self::layout::Layout;
 use self::seal::Seal;

@@ -53,6 +53,12 @@ impl SealedSpec {
         whole || encryption.ends_with("-random")
     }
 
+    /// Whether every version of a sector is encrypted by the same key stream. Who has two of them,
+    /// of which the zeros of a new volume may be one, has the difference of the data.
+    pub fn repeats_key_stream(&self) -> bool {
+        repeats_key_stream(&self.encryption)
+    }
+
     /// Cipher, mode and IV generator, as LUKS2 names them.
     pub fn encryption(&self) -> &str {
         &self.encryption
@@ -130,6 +136,13 @@ impl SealedSpec {
             whole.find(|(name, kind, _)| (*name, *kind) == (transform, &*self.integrity))?;
         Some(found.2)
     }
+}
+
+/// [`SealedSpec::repeats_key_stream`] of a cipher as LUKS2 names it.
+pub(crate) fn repeats_key_stream(encryption: &str) -> bool {
+    const STREAMS: [&str; 4] = ["gcm", "ctr", "chacha20", "aegis"];
+    let (transform, generator) = encryption.rsplit_once('-').unwrap_or((encryption, ""));
+    generator != "random" && STREAMS.iter().any(|stream| transform.contains(stream))
 }
 
 impl fmt::Display for SealedSpec {

@@ -1,6 +1,6 @@
 //! GUID partition tables: UEFI specification 2.10, section 5.3.
 
-use super::{Kind, Part, mbr, mixed_uuid, partition};
+use super::{Division, Kind, Part, mbr, mixed_uuid, partition};
 use crate::VolumeError;
 use crate::crc::crc32;
 use crate::fields::Fields;
@@ -19,13 +19,11 @@ struct Table {
     bytes: Vec<u8>,
 }
 
-/// The partitions, if there is a table; `remarks` hears of a damaged copy. Like the kernel, this
+/// Whether there is a table, with its partitions in `division`, which hears of a damaged copy. Like the kernel, this
 /// takes a table only if the first sector has a protective entry. Any other first sector says that
 /// the disk has become something else since.
-pub(super) fn read(
-    device: &dyn BlockDevice,
-    remarks: &mut Vec<String>,
-) -> Result<Option<Vec<Part>>, VolumeError> {
+pub(super) fn read(device: &dyn BlockDevice, division: &mut Division) -> Result<bool, VolumeError> {
+    let remarks = &mut division.remarks;
     let size = device.geometry().size;
     if !mbr::is_protective(device)? {
         if read_up_to(device, 512, 8)?.starts_with(b"EFI PART") {
@@ -35,7 +33,7 @@ pub(super) fn read(
                     .to_owned(),
             );
         }
-        return Ok(None);
+        return Ok(false);
     }
     for sector in SECTORS {
         let last = (size / sector).saturating_sub(1);
@@ -53,7 +51,9 @@ pub(super) fn read(
             }),
         };
         if let Some(table) = found {
-            return Ok(Some(partitions(device, sector, &table)));
+            division.bytes = table.bytes.len();
+            division.parts = partitions(device, sector, &table);
+            return Ok(true);
         }
     }
     let signature = |sector: u64| -> Result<bool, VolumeError> {
@@ -66,7 +66,7 @@ pub(super) fn read(
                 .to_owned(),
         );
     }
-    Ok(None)
+    Ok(false)
 }
 
 /// The table whose header is in this sector, if both checksums are right.

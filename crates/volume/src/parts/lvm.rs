@@ -11,6 +11,7 @@ use crate::crc::step;
 use crate::fields::Fields;
 use crate::unaligned::read_up_to;
 use block::{BlockDevice, ByteRange};
+use std::collections::HashSet;
 
 /// Numbers of sectors in metadata count these.
 const SECTOR: u64 = 512;
@@ -22,8 +23,8 @@ const LABELS: u64 = 4;
 const HEADER: u64 = 512;
 const MAGIC: &[u8] = b" LVM2 x[5A%r0N*>";
 
-/// Most bytes of metadata that are read.
-const MOST_TEXT: u64 = 16 << 20;
+/// Most bytes of metadata that are read; LVM's areas have 1 MiB, unless its user says otherwise.
+const MOST_TEXT: u64 = 8 << 20;
 
 /// LVM's start of a CRC-32, which it does not invert in the end.
 const CRC_START: u32 = 0xf597_a6cf;
@@ -52,8 +53,16 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Division>, VolumeE
     let mut damaged = false;
     for (place, size) in areas {
         match metadata(device, place, size)? {
-            Metadata::Group(group) => {
-                division.take(&group, own, device);
+            Metadata::Text(text) => {
+                division.bytes = text.len();
+                match parse(text.trim_end_matches('\0')) {
+                    Some(group) => division.take(&group, own, device),
+                    None => division.remark("its LVM metadata has a wrong form, or is too large"),
+                }
+                return Ok(Some(division));
+            }
+            Metadata::Large => {
+                division.remark("its LVM metadata is larger than what is read here");
                 return Ok(Some(division));
             }
             Metadata::Damaged => damaged = true,
@@ -82,10 +91,12 @@ fn physical_volume(header: &[u8]) -> Option<PhysicalVolume<'_>> {
 }
 
 enum Metadata {
-    Group(Section),
+    Text(String),
     /// There is none in this area.
     Elsewhere,
     Damaged,
+    /// It is larger than what is read.
+    Large,
 }
 
 /// The text in one area.
@@ -103,8 +114,11 @@ fn metadata(device: &dyn BlockDevice, place: u64, size: u64) -> Result<Metadata,
     if at == 0 || fields.le32(60) & IGNORED != 0 {
         return Ok(Metadata::Elsewhere);
     }
-    if at < HEADER || at >= size || length > size - HEADER || length > MOST_TEXT {
+    if at < HEADER || at >= size || length > size - HEADER {
         return Ok(Metadata::Damaged);
+    }
+    if length > MOST_TEXT {
+        return Ok(Metadata::Large);
     }
     let first = length.min(size - at);
     let mut text = read_up_to(device, place.saturating_add(at), first)?.to_vec();
@@ -112,11 +126,7 @@ fn metadata(device: &dyn BlockDevice, place: u64, size: u64) -> Result<Metadata,
     if text.len() as u64 != length || crc(&text) != sum {
         return Ok(Metadata::Damaged);
     }
-    let text = String::from_utf8_lossy(&text);
-    Ok(match parse(text.trim_end_matches('\0')) {
-        Some(group) => Metadata::Group(group),
-        None => Metadata::Damaged,
-    })
+    Ok(String::from_utf8(text).map_or(Metadata::Damaged, Metadata::Text))
 }
 
 impl Division {
@@ -125,7 +135,7 @@ impl Division {
     }
 
     /// The volumes of the group on the physical volume with the UUID `own`.
-    fn take(&mut self, text: &Section, own: &[u8], device: &dyn BlockDevice) {
+    fn take(&mut self, text: &Section<'_>, own: &[u8], device: &dyn BlockDevice) {
         let Some((name, group)) = text.sections().next() else {
             return self.remark("its LVM metadata names no volume group");
         };
@@ -148,6 +158,10 @@ impl Division {
         let Some(volumes) = group.section("logical_volumes") else {
             return;
         };
+        let segments = volumes.sections().flat_map(|(_, volume)| volume.sections());
+        let origins: HashSet<&str> = segments
+            .filter_map(|(_, segment)| segment.text("origin"))
+            .collect();
         for (logical, volume) in volumes.sections() {
             if !volume.lists("status", "VISIBLE") {
                 continue;
@@ -157,12 +171,7 @@ impl Division {
                 Ok(ranges) => (ranges, None),
                 Err(reason) => (Vec::new(), Some(Obstacle::Unusable(reason))),
             };
-            let snapshot = volumes.sections().find_map(|(_, other)| {
-                let segments = other.sections().map(|(_, segment)| segment);
-                let mut origins = segments.filter_map(|segment| segment.text("origin"));
-                origins.any(|origin| origin == logical).then_some(())
-            });
-            if snapshot.is_some() {
+            if origins.contains(logical) {
                 let reason = "writing would change a snapshot of it".to_owned();
                 obstacle = obstacle.or(Some(Obstacle::ReadOnly(reason)));
             }
@@ -194,7 +203,7 @@ struct Disk<'a> {
 
 impl Disk<'_> {
     /// Where a logical volume is, or why that cannot be said.
-    fn ranges(&self, volume: &Section) -> Result<Vec<ByteRange>, String> {
+    fn ranges(&self, volume: &Section<'_>) -> Result<Vec<ByteRange>, String> {
         let mut segments: Vec<_> = volume
             .sections()
             .filter(|(name, _)| name.starts_with("segment"))

@@ -9,33 +9,38 @@
 //! }
 //! ```
 
+use std::borrow::Cow;
+
 /// How deep sections may lie in sections.
 const MOST_DEEP: usize = 8;
 
+/// Most names and values of a text. A large group has some tens of thousands.
+const MOST_VALUES: usize = 200_000;
+
 /// The value of a name.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Value {
+pub(super) enum Value<'a> {
     Number(u64),
-    Text(String),
-    List(Vec<Value>),
-    Section(Section),
+    Text(Cow<'a, str>),
+    List(Vec<Value<'a>>),
+    Section(Section<'a>),
 }
 
 /// Names and their values, in their order.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Section(Vec<(String, Value)>);
+pub(super) struct Section<'a>(Vec<(&'a str, Value<'a>)>);
 
-impl Section {
+impl<'a> Section<'a> {
     /// The sections in it, with their names.
     pub(super) fn sections(&self) -> impl Iterator<Item = (&str, &Self)> {
         self.0.iter().filter_map(|(name, value)| match value {
-            Value::Section(section) => Some((name.as_str(), section)),
+            Value::Section(section) => Some((*name, section)),
             _ => None,
         })
     }
 
-    fn get(&self, name: &str) -> Option<&Value> {
-        let found = self.0.iter().find(|(known, _)| known == name);
+    fn get(&self, name: &str) -> Option<&Value<'a>> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value)
     }
 
@@ -58,7 +63,7 @@ impl Section {
         }
     }
 
-    pub(super) fn list(&self, name: &str) -> &[Value] {
+    pub(super) fn list(&self, name: &str) -> &[Value<'a>] {
         match self.get(name) {
             Some(Value::List(list)) => list,
             _ => &[],
@@ -67,24 +72,30 @@ impl Section {
 
     /// Whether a list has this text.
     pub(super) fn lists(&self, name: &str, text: &str) -> bool {
-        let is = |value: &Value| matches!(value, Value::Text(known) if known == text);
+        let is = |value: &Value| matches!(value, Value::Text(known) if *known == text);
         self.list(name).iter().any(is)
     }
 }
 
 /// The names and values in a text; `None` if the text doesn't have this form.
-pub(super) fn parse(text: &str) -> Option<Section> {
-    let mut reader = Reader { rest: text };
+/// It also has no more than [`MOST_VALUES`].
+pub(super) fn parse(text: &str) -> Option<Section<'_>> {
+    let mut reader = Reader {
+        rest: text,
+        left: MOST_VALUES,
+    };
     reader.section(0)
 }
 
 struct Reader<'a> {
     rest: &'a str,
+    /// Values that it may still have.
+    left: usize,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
     /// All up to the end of the section, or of the text.
-    fn section(&mut self, depth: usize) -> Option<Section> {
+    fn section(&mut self, depth: usize) -> Option<Section<'a>> {
         let mut section = Section::default();
         loop {
             self.skip();
@@ -96,6 +107,7 @@ impl Reader<'_> {
                 return Some(section);
             }
             let name = self.word()?;
+            self.left = self.left.checked_sub(1)?;
             self.skip();
             let value = if self.takes('{') {
                 if depth == MOST_DEEP {
@@ -111,7 +123,7 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self) -> Option<Value> {
+    fn value(&mut self) -> Option<Value<'a>> {
         self.skip();
         if !self.takes('[') {
             return self.scalar();
@@ -128,31 +140,36 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar(&mut self) -> Option<Value> {
+    fn scalar(&mut self) -> Option<Value<'a>> {
+        self.left = self.left.checked_sub(1)?;
         if !self.takes('"') {
             return Some(match self.word()?.parse() {
                 Ok(number) => Value::Number(number),
                 // Negative numbers and fractions say nothing about places.
-                Err(_) => Value::Text(String::new()),
+                Err(_) => Value::Text(Cow::Borrowed("")),
             });
         }
-        let mut text = String::new();
+        let mut escaped = None;
         let mut letters = self.rest.char_indices();
         while let Some((at, letter)) = letters.next() {
             match letter {
                 '"' => {
+                    let text = escaped.map_or(Cow::Borrowed(&self.rest[..at]), Cow::Owned);
                     self.rest = &self.rest[at + 1..];
                     return Some(Value::Text(text));
                 }
-                '\\' => text.push(letters.next()?.1),
-                letter => text.push(letter),
+                '\\' => {
+                    let text = escaped.get_or_insert_with(|| self.rest[..at].to_owned());
+                    text.push(letters.next()?.1);
+                }
+                letter => escaped.iter_mut().for_each(|text| text.push(letter)),
             }
         }
         None
     }
 
     /// Letters of a name or a number, of which there is one at least.
-    fn word(&mut self) -> Option<String> {
+    fn word(&mut self) -> Option<&'a str> {
         let of_word = |letter: char| letter.is_ascii_alphanumeric() || "_-.+#@:/".contains(letter);
         let end = self
             .rest
@@ -160,7 +177,7 @@ impl Reader<'_> {
             .unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
-        (!word.is_empty()).then(|| word.to_owned())
+        (!word.is_empty()).then_some(word)
     }
 
     fn takes(&mut self, letter: char) -> bool {

@@ -22,6 +22,12 @@ use block::{BlockDevice, BlockError, ByteRange};
 /// How deep parts lie in parts that are looked for.
 const MOST_DEEP: usize = 5;
 
+/// What is looked at of one device, however its tables lie in one another: tables, their bytes, and
+/// the pieces of all parts. Disks have some tens.
+const MOST_TABLES: usize = 1024;
+const MOST_BYTES: usize = 32 << 20;
+const MOST_PIECES: usize = 16 << 10;
+
 /// A part of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
@@ -122,6 +128,27 @@ fn known(names: &[String]) -> String {
 struct Division {
     parts: Vec<Part>,
     remarks: Vec<String>,
+    /// The bytes of the table that was read.
+    bytes: usize,
+}
+
+/// What is left of the work that one device is worth.
+struct Budget {
+    tables: usize,
+    bytes: usize,
+    pieces: usize,
+    /// Something was not looked at.
+    is_spent: bool,
+}
+
+impl Budget {
+    /// Takes `wanted` of what `left` gives; whether there was so much.
+    fn take(&mut self, left: impl Fn(&mut Self) -> &mut usize, wanted: usize) -> bool {
+        let rest = left(self).checked_sub(wanted);
+        *left(self) = rest.unwrap_or(0);
+        self.is_spent |= rest.is_none();
+        rest.is_some()
+    }
 }
 
 impl Parts {
@@ -131,17 +158,32 @@ impl Parts {
     /// [`VolumeError::Block`].
     pub fn find(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let mut found = Self::default();
-        found.look(device, None, 0)?;
+        let mut budget = Budget {
+            tables: MOST_TABLES,
+            bytes: MOST_BYTES,
+            pieces: MOST_PIECES,
+            is_spent: false,
+        };
+        found.look(device, None, 0, &mut budget)?;
+        if budget.is_spent {
+            found.remarks.push(
+                "its tables describe more than any disk has: the rest was not looked at".to_owned(),
+            );
+        }
         Ok(found)
     }
 
-    /// Looks into the whole device, or into a part of it.
+    /// Looks into the whole device, or into a part of it, as far as the budget goes.
     fn look(
         &mut self,
         device: &dyn BlockDevice,
         outer: Option<&Part>,
         depth: usize,
+        budget: &mut Budget,
     ) -> Result<(), VolumeError> {
+        if !budget.take(|left| &mut left.tables, 1) {
+            return Ok(());
+        }
         let division = match outer {
             None => divide(device)?,
             Some(part) => divide(&*part.open(device)?)?,
@@ -156,15 +198,22 @@ impl Parts {
                 Some(outer) => format!("{}: {remark}", outer.name),
             });
         }
+        if !budget.take(|left| &mut left.bytes, division.bytes) {
+            return Ok(());
+        }
         for mut part in division.parts {
             part.name = inside(&part.name);
             if let Some(outer) = outer {
-                part.ranges = placed(&part.ranges, &outer.ranges);
+                let most = budget.pieces + 1;
+                part.ranges = placed(&part.ranges, &outer.ranges, most);
                 part.obstacle = part.obstacle.or_else(|| outer.obstacle.clone());
+            }
+            if !budget.take(|left| &mut left.pieces, part.ranges.len().max(1)) {
+                return Ok(());
             }
             self.all.push(part.clone());
             if depth < MOST_DEEP && part.is_usable() {
-                self.look(device, Some(&part), depth + 1)?;
+                self.look(device, Some(&part), depth + 1, budget)?;
             }
         }
         Ok(())
@@ -229,7 +278,7 @@ impl Part {
 
     /// Where `range` of it is on the device.
     pub fn placed(&self, range: ByteRange) -> Vec<ByteRange> {
-        placed(&[range], &self.ranges)
+        placed(&[range], &self.ranges, usize::MAX)
     }
 
     /// The part as a device.
@@ -268,8 +317,7 @@ fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
         return Ok(division);
     }
     let mut division = Division::default();
-    if let Some(found) = gpt::read(device, &mut division.remarks)? {
-        division.parts = found;
+    if gpt::read(device, &mut division)? {
         return Ok(division);
     }
     if let Some(found) = mbr::read(device)? {
@@ -319,20 +367,30 @@ fn partition(name: String, kind: Kind, range: Option<ByteRange>, device: &dyn Bl
     }
 }
 
-/// Where `ranges` of a part are that has `outer`.
-fn placed(ranges: &[ByteRange], outer: &[ByteRange]) -> Vec<ByteRange> {
+/// Where `ranges` of a part are that has `outer`: the first `most` pieces.
+fn placed(ranges: &[ByteRange], outer: &[ByteRange], most: usize) -> Vec<ByteRange> {
+    let mut start = 0;
+    let starts = outer.iter().map(|piece| {
+        let here = start;
+        start += piece.length;
+        here
+    });
+    let starts: Vec<u64> = starts.collect();
     let mut found: Vec<ByteRange> = Vec::new();
     for range in ranges {
         let (mut from, end) = (range.offset, range.offset + range.length);
-        let mut start = 0;
-        for piece in outer {
-            let stop = start + piece.length;
-            if from >= start && from < stop.min(end) {
-                let length = stop.min(end) - from;
+        let first = starts
+            .partition_point(|start| *start <= from)
+            .saturating_sub(1);
+        for (piece, start) in outer.iter().zip(&starts).skip(first) {
+            if from >= end || found.len() == most {
+                break;
+            }
+            let length = (start + piece.length).min(end).saturating_sub(from);
+            if length > 0 {
                 found.push(ByteRange::new(piece.offset + from - start, length));
                 from += length;
             }
-            start = stop;
         }
     }
     found

@@ -168,6 +168,6 @@ fn data(
             ranges: range.into_iter().filter(|_| usable).collect(),
             obstacle,
         }],
-        remarks: Vec::new(),
+        ..Division::default()
     }
 }

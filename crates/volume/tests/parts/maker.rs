@@ -86,13 +86,20 @@ pub fn mbr() -> Vec<u8> {
 
 /// A physical volume of the group above.
 pub fn lvm() -> Vec<u8> {
-    let mut disk = vec![0; DISK];
+    lvm_of(GROUP)
+}
+
+/// The same of another group.
+pub fn lvm_of(group: &str) -> Vec<u8> {
+    let area = (group.len() + 1 + 512).next_multiple_of(8192);
+    let mut disk = vec![0; DISK.max(AREA + area)];
+    let whole = disk.len();
     set(&mut disk, SECTOR, b"LABELONE");
     disk[SECTOR + 8] = 1;
     disk[SECTOR + 20] = 32;
     set(&mut disk, SECTOR + 24, b"LVM2 001");
     set(&mut disk, SECTOR + 32, OWN);
-    let areas = [DISK, 16 << 10, 0, 0, 0, AREA, 8192, 0, 0];
+    let areas = [whole, 16 << 10, 0, 0, 0, AREA, area, 0, 0];
     for (nth, value) in areas.into_iter().enumerate() {
         set(
             &mut disk,
@@ -102,10 +109,10 @@ pub fn lvm() -> Vec<u8> {
     }
     set(&mut disk, AREA + 4, b" LVM2 x[5A%r0N*>");
     disk[AREA + 20] = 1;
-    for (field, value) in [(24, AREA), (32, 8192), (40, 512), (48, GROUP.len() + 1)] {
+    for (field, value) in [(24, AREA), (32, area), (40, 512), (48, group.len() + 1)] {
         set(&mut disk, AREA + field, &(value as u64).to_le_bytes());
     }
-    set(&mut disk, TEXT, GROUP.as_bytes());
+    set(&mut disk, TEXT, group.as_bytes());
     mend(&mut disk);
     disk
 }

@@ -59,6 +59,16 @@ impl Encryption {
                         format!("Use one of: {}.", words.join(", ")),
                     )
                 })?;
+                if sealed.repeats_key_stream() {
+                    return Err(impossible(
+                        format!(
+                            "{sealed} encrypts every version of a sector by the same key stream: \
+                             who has two of them reads both"
+                        ),
+                        "Take aes-gcm-random or aegis128-random with aead, chacha20-random with \
+                         poly1305, or aes-xts-plain64 with hmac-sha256.",
+                    ));
+                }
                 let data = sealed
                     .data_cipher()
                     .map_err(|error| no_such(error, &sealed))?;
