@@ -62,7 +62,7 @@ pub fn command() -> io::Result<(Command, File)> {
         file.write_all(&[0])?;
     }
     let seen = seen(all);
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = block::program::command(std::env::current_exe()?);
     if let Some((name, rest)) = seen.split_first() {
         command.arg0(name).args(rest);
     }

@@ -100,3 +100,43 @@ fn idle_connections_keep_nobody_out() {
     let (code, errors) = ui.pages.end();
     assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
+
+/// Another user of this machine, without the secret, connects as fast as it can.
+#[cfg(target_os = "linux")]
+#[test]
+fn another_user_keeps_nobody_out() {
+    use std::os::unix::process::CommandExt;
+    const NOBODY: u32 = 65534;
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: another user: only root can be one");
+        return;
+    }
+    let ui = Ui::start();
+    let port = ui.pages.address.rsplit_once(':').unwrap().1.to_owned();
+    let flood = format!(
+        "while :; do for n in {{10..900}}; do eval \"exec $n<>/dev/tcp/127.0.0.1/{port}\"; done; done"
+    );
+    let mut crowd = std::process::Command::new("bash")
+        .args(["-c", &flood])
+        .stderr(std::process::Stdio::null())
+        .uid(NOBODY)
+        .gid(NOBODY)
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    let mut times = Vec::new();
+    for page in ["/", "/runs", "/volumes"] {
+        let begun = Instant::now();
+        ui.pages.get(page);
+        times.push(begun.elapsed());
+    }
+    crowd.kill().unwrap();
+    crowd.wait().unwrap();
+    // Each silent client would have kept a place for five seconds.
+    assert!(
+        times.iter().all(|it| *it < Duration::from_secs(4)),
+        "{times:?}"
+    );
+    let (code, errors) = ui.pages.end();
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+}

@@ -56,6 +56,26 @@ pub fn is_safe_by_path(name: impl AsRef<OsStr>) -> bool {
         .is_none_or(|folder| search.contains(&folder))
 }
 
+/// Whether this user may run the program at a path that the environment names. Root runs only what
+/// root alone can change, so that nobody else's environment decides.
+pub fn is_safe_at(path: &Path) -> bool {
+    #[cfg(unix)]
+    if trusted().is_some() {
+        use std::os::unix::fs::MetadataExt;
+        let is_roots = |path: &Path| {
+            let found = std::fs::metadata(path);
+            found.is_ok_and(|found| found.uid() == 0 && found.mode() & 0o022 == 0)
+        };
+        // The links on the way lead through folders that others may change.
+        return path.canonicalize().is_ok_and(|real| {
+            let by_name = path.is_absolute() && path.ancestors().all(is_roots);
+            by_name && real.ancestors().all(is_roots)
+        });
+    }
+    let _ = path;
+    true
+}
+
 /// The folders that root trusts; nothing for other users.
 fn trusted() -> Option<Vec<PathBuf>> {
     #[cfg(unix)]
@@ -103,6 +123,39 @@ mod tests {
         let nowhere = command("cryptmark-no-such-program");
         assert!(Path::new(nowhere.get_program()).is_absolute());
         assert!(!is_there("cryptmark-no-such-program") && is_there("sh"));
+    }
+
+    #[test]
+    fn root_runs_nothing_that_others_can_change() {
+        use std::os::unix::fs::{PermissionsExt, chown};
+        if !is_root() {
+            return println!("skipped: only root's programs are looked at");
+        }
+        // Not in a folder that all may write to.
+        let folder = tempfile::tempdir_in("/root").or_else(|_| tempfile::tempdir_in("/var/lib"));
+        let folder = folder.unwrap();
+        let folder_path = folder.path().canonicalize().unwrap();
+        let program = folder_path.join("java");
+        std::fs::write(&program, "").unwrap();
+        let mode = |path: &Path, mode| {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        mode(&program, 0o755);
+        assert!(is_safe_at(&program));
+        mode(&program, 0o775);
+        assert!(!is_safe_at(&program));
+        mode(&program, 0o755);
+        mode(&folder_path, 0o757);
+        assert!(!is_safe_at(&program));
+        mode(&folder_path, 0o755);
+        chown(&program, Some(65534), None).unwrap();
+        assert!(!is_safe_at(&program));
+        chown(&program, Some(0), None).unwrap();
+        let everyones = tempfile::tempdir_in("/tmp").unwrap();
+        let link = everyones.path().join("java");
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        assert!(is_safe_at(&program) && !is_safe_at(&link));
+        assert!(!is_safe_at(Path::new("java")));
     }
 
     #[test]

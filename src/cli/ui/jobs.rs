@@ -86,7 +86,7 @@ impl Jobs {
 
     fn command(&self, arguments: &[OsString]) -> Command {
         let program = self.program.as_path();
-        let mut command = Command::new(program);
+        let mut command = block::program::command(program);
         if let Some(store) = &self.store {
             command.arg("--store").arg(store);
         }

@@ -16,6 +16,7 @@ pub use request::Request;
 use crate::cli::{Failure, print, stop_on_signal};
 use cipher::Key;
 use request::{Asked, Head};
+use std::collections::HashMap;
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
@@ -25,6 +26,9 @@ use zeroize::Zeroizing;
 
 /// Connections at a time; more wait their turn.
 const CONNECTIONS: usize = 256;
+/// Those of one other user of this machine: who started a browser for root, or who keeps others out.
+/// More are closed at once.
+const OF_ANOTHER: usize = 16;
 /// Pages in memory at a time, until the last byte is sent.
 const PAGES: usize = 16;
 /// Browsers that follow events at a time. More are refused, and ask again by themselves.
@@ -141,17 +145,72 @@ impl Drop for Place<'_> {
     }
 }
 
+/// The connections that other users of this machine have.
+#[derive(Default)]
+struct Others(Mutex<HashMap<u32, usize>>);
+
+/// A connection that counts until this is dropped, if its user is another one.
+struct Guest<'a>(&'a Others, Option<u32>);
+
+impl Others {
+    /// Counts a connection; nothing if its user has too many.
+    fn admit(&self, stream: &TcpStream, peer: SocketAddr) -> Option<Guest<'_>> {
+        let Some(user) = another(stream, peer) else {
+            return Some(Guest(self, None));
+        };
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = all.entry(user).or_default();
+        if *own == OF_ANOTHER {
+            return None;
+        }
+        *own += 1;
+        Some(Guest(self, Some(user)))
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        let mut all = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = self.1.and_then(|user| all.get_mut(&user)) {
+            *own -= 1;
+        }
+    }
+}
+
+/// The user at the other end, if that is another one, or one who is not known: the kernel shows a
+/// closed socket as nobody's.
+#[cfg(target_os = "linux")]
+fn another(stream: &TcpStream, peer: SocketAddr) -> Option<u32> {
+    const UNKNOWN: u32 = u32::MAX;
+    let here = stream.local_addr().ok()?;
+    let user = serve::nbd::owner::of(peer, Some(here)).unwrap_or(UNKNOWN);
+    (user != rustix::process::geteuid().as_raw()).then_some(user)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn another(_: &TcpStream, _: SocketAddr) -> Option<u32> {
+    None
+}
+
 impl<S: Site> Door<S> {
     /// Lets clients in, each to a thread of its own.
     fn welcome(&self, listener: &TcpListener) {
+        let others = Others::default();
+        let others = &others;
         std::thread::scope(|scope| {
             loop {
                 let place = self.places.take();
-                let stream = listener.accept();
+                let Ok((stream, peer)) = listener.accept() else {
+                    std::thread::sleep(TICK);
+                    continue;
+                };
+                let Some(guest) = others.admit(&stream, peer) else {
+                    continue;
+                };
                 let serve = move || {
-                    let _place = place;
+                    let _place = (place, guest);
                     // A client that breaks off or takes too long is not an error of the server.
-                    stream.and_then(|(stream, _)| self.converse(stream))
+                    self.converse(stream)
                 };
                 if std::thread::Builder::new()
                     .spawn_scoped(scope, serve)

@@ -16,7 +16,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, PipeReader, PipeWriter, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -217,7 +217,7 @@ fn start(
         });
     }
     let failed = |source| KernelError::Start { source };
-    let mut command = Command::new(kernel);
+    let mut command = block::program::command(kernel);
     command
         .args(["rootfstype=hostfs", "rootflags=/", "ro", "quiet"])
         .args(["con=null", "con0=null,fd:1"])

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -186,7 +186,7 @@ impl EngineClient {
             sector_bytes,
         };
         let mut command = match apart {
-            false => Command::new(program),
+            false => block::program::command(program),
             true => {
                 let mut command = block::program::command("unshare");
                 command.args(["--mount", "--propagation", "unchanged", "--"]);

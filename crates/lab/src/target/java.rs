@@ -161,7 +161,7 @@ pub struct Java {
 
 impl Java {
     /// Finds the system's Java, `$JAVA_HOME` before `$PATH`, and compiles the
-    /// program that it will run.
+    /// program that it will run. Root runs that of `$JAVA_HOME` only if nobody else can change it.
     ///
     /// # Errors
     /// [`Absent`] says what to install.
@@ -170,7 +170,8 @@ impl Java {
             let program = format!("java{}", std::env::consts::EXE_SUFFIX);
             PathBuf::from(home).join("bin").join(program)
         });
-        let program = home.filter(|program| program.is_file());
+        let is_safe = |program: &PathBuf| program.is_file() && block::program::is_safe_at(program);
+        let program = home.filter(is_safe);
         Self::at(program.unwrap_or_else(|| "java".into()))
     }
 

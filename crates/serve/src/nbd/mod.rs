@@ -4,7 +4,7 @@ mod client;
 mod clients;
 mod connection;
 mod handshake;
-mod owner;
+pub mod owner;
 mod secure;
 mod server;
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub(super) fn are_told() -> bool {
 
 /// The user who has the socket at `local`, which is connected to `remote` or listens. `None` if the
 /// system does not say that.
-pub(super) fn of(local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
+pub fn of(local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
     let tables = TABLES
         .iter()
         .filter_map(|path| fs::read_to_string(path).ok());

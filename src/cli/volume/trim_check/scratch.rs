@@ -114,7 +114,7 @@ impl Scratch {
                 "Start it from where it is installed.",
             )
         })?;
-        let mut command = Command::new(program);
+        let mut command = block::program::command(program);
         command.arg("volume").args(arguments);
         if arguments[0] != "umount" {
             command.args(["--passphrase-file", "line"]);
