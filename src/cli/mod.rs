@@ -63,6 +63,7 @@ pub use failure::Failure;
 pub use remedy::CliRemedy;
 
 use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
+use ::volume::{Limits, Stop};
 use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -312,16 +313,28 @@ fn count_signals() -> Result<&'static AtomicUsize, Failure> {
 ///
 /// All callers get the same flag.
 fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
-    static STOP: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    stop_flag().cloned()
+}
+
+/// The work that a header may demand, which Ctrl-C ends from now on.
+fn limits() -> Result<Limits, Failure> {
+    Ok(Limits {
+        stop: Stop::when(stop_flag()?),
+        ..Limits::default()
+    })
+}
+
+/// The same flag, for as long as the program runs.
+fn stop_flag() -> Result<&'static Arc<AtomicBool>, Failure> {
+    static STOP: Mutex<Option<&'static Arc<AtomicBool>>> = Mutex::new(None);
     let mut stop = STOP.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(flag) = &*stop {
-        return Ok(Arc::clone(flag));
+    if let Some(flag) = *stop {
+        return Ok(flag);
     }
-    let flag = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&flag);
+    let flag: &'static Arc<AtomicBool> = Box::leak(Box::default());
     ctrlc::set_handler(move || {
         SIGNALS.fetch_add(1, Ordering::Relaxed);
-        let second = set.swap(true, Ordering::Relaxed);
+        let second = flag.swap(true, Ordering::Relaxed);
         if second && !COUNTED.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
@@ -333,7 +346,7 @@ fn stop_on_signal() -> Result<Arc<AtomicBool>, Failure> {
             "Report this; no other program can be at fault.",
         )
     })?;
-    *stop = Some(Arc::clone(&flag));
+    *stop = Some(flag);
     Ok(flag)
 }
 

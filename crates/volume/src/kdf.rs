@@ -7,6 +7,9 @@ use crate::{Hash, VolumeError};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use cipher::Key;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 use zeroize::Zeroize;
 
 /// A key derivation with its costs.
@@ -67,7 +70,34 @@ pub struct Limits {
     pub all_iterations: u64,
     /// The same of what Argon2 fills, KiB.
     pub all_filled_kib: u64,
+    /// What ends a derivation before it is done.
+    pub stop: Stop,
 }
+
+/// A flag that ends derivations when it is set; none by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stop(Option<&'static AtomicBool>);
+
+impl Stop {
+    /// No flag.
+    pub const NEVER: Self = Self(None);
+
+    /// This one.
+    pub const fn when(flag: &'static AtomicBool) -> Self {
+        Self(Some(flag))
+    }
+}
+
+impl PartialEq for Stop {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.map(std::ptr::from_ref) == other.0.map(std::ptr::from_ref)
+    }
+}
+
+impl Eq for Stop {}
+
+/// How often the flag is looked at.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Default for Limits {
     /// The largest costs that cryptsetup and VeraCrypt can be asked for on purpose: half a minute
@@ -82,6 +112,7 @@ impl Default for Limits {
             filled_kib: 256 << 20,
             all_iterations: 1_200_000_000,
             all_filled_kib: 2048 << 20,
+            stop: Stop::NEVER,
         }
     }
 }
@@ -98,7 +129,8 @@ impl Kdf {
     /// [`VolumeError::KdfIterations`], [`VolumeError::KdfMemory`],
     /// [`VolumeError::KdfLanes`] and [`VolumeError::KdfFill`] if more than
     /// `limits` is asked for; [`VolumeError::KdfParameter`] if the standard
-    /// has no such derivation; [`VolumeError::OutOfMemory`].
+    /// has no such derivation; [`VolumeError::OutOfMemory`]; [`VolumeError::Stopped`] if `limits`
+    /// say so.
     pub fn derive(
         &self,
         passphrase: &[u8],
@@ -107,6 +139,45 @@ impl Kdf {
         limits: &Limits,
     ) -> Result<Key, VolumeError> {
         self.check(salt, length, limits)?;
+        match limits.stop.0 {
+            None => self.work(passphrase, salt, length),
+            Some(stop) => self.apart(passphrase, salt, length, stop),
+        }
+    }
+
+    /// The work in a thread of its own, which is left alone when `stop` is set: no library ends it.
+    fn apart(
+        self,
+        passphrase: &[u8],
+        salt: &[u8],
+        length: usize,
+        stop: &AtomicBool,
+    ) -> Result<Key, VolumeError> {
+        let (own, own_salt) = (Key::from_slice(passphrase), salt.to_vec());
+        let (done, result) = mpsc::channel();
+        let work = move || {
+            // Nobody may wait for it any more.
+            let _ = done.send(self.work(own.as_bytes(), &own_salt, length));
+        };
+        let Ok(thread) = std::thread::Builder::new().spawn(work) else {
+            return self.work(passphrase, salt, length);
+        };
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => {
+                    return Err(VolumeError::Stopped);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => match thread.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => return Err(VolumeError::Stopped),
+                },
+            }
+        }
+    }
+
+    fn work(&self, passphrase: &[u8], salt: &[u8], length: usize) -> Result<Key, VolumeError> {
         Key::filled(length, |key| match *self {
             Self::Pbkdf2 { hash, iterations } => {
                 hash.pbkdf2(passphrase, salt, iterations, key);

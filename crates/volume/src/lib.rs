@@ -109,7 +109,7 @@ pub use damage::Damage;
 pub use error::{Instead, Untried, Verdict, VolumeError};
 pub use format::Format;
 pub use hash::Hash;
-pub use kdf::{Argon2Variant, Kdf, Limits};
+pub use kdf::{Argon2Variant, Kdf, Limits, Stop};
 pub use mapping::Mapping;
 pub use opening::Access;
 pub use parameters::Parameters;

@@ -1,11 +1,13 @@
 //! Key derivations: vectors, headers that others wrote, and refusals.
 
 use cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
-use cryptmark_volume::{Argon2Variant, Hash, Kdf, Limits, VolumeError};
+use cryptmark_volume::{Argon2Variant, Hash, Kdf, Limits, Stop, VolumeError};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Runs every line of a vector file; how many by derivation.
 fn run(file: &Path) -> BTreeMap<String, usize> {
@@ -290,4 +292,32 @@ fn lengths_and_names() {
         assert_eq!(Hash::named(hash.name()), Some(hash));
     }
     assert_eq!(Hash::named("md4"), None);
+}
+
+/// The longest derivations that are allowed end when the user says so.
+#[test]
+fn a_derivation_ends_when_it_is_told_to() {
+    static STOP: AtomicBool = AtomicBool::new(false);
+    let limits = Limits {
+        stop: Stop::when(&STOP),
+        ..Limits::default()
+    };
+    let short = [pbkdf2(1000), argon2(1, 64, 2)];
+    for kdf in short {
+        let derived = |limits| kdf.derive(b"pass", &[7; 16], 32, limits).unwrap();
+        assert_eq!(
+            derived(&limits).as_bytes(),
+            derived(&Limits::default()).as_bytes()
+        );
+    }
+    for kdf in [pbkdf2(limits.iterations), argon2(500, 512 << 10, 1)] {
+        STOP.store(false, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            let derived = scope.spawn(|| kdf.derive(b"pass", &[7; 16], 32, &limits));
+            std::thread::sleep(Duration::from_millis(100));
+            STOP.store(true, Ordering::Relaxed);
+            let ended = derived.join().unwrap();
+            assert!(matches!(ended, Err(VolumeError::Stopped)), "{kdf}");
+        });
+    }
 }

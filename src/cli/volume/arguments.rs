@@ -3,7 +3,7 @@
 use super::disk::{self, Disk, Named, check_distinct};
 use super::losses;
 use super::recognise;
-use crate::cli::Failure;
+use crate::cli::{Failure, limits};
 use block::{BlockDevice, Hold};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -259,6 +259,7 @@ impl VolumeArguments {
             format: self.family().map(Family::format),
             parameters: self.parameters()?,
             accepted: losses::accepted(yes).to_vec(),
+            limits: limits()?,
             ..Options::default()
         })
     }

@@ -8,7 +8,7 @@ use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print_done, standard, stop_on_signal};
+use crate::cli::{Failure, limits, print_done, standard, stop_on_signal};
 use clap::{Args, ValueEnum};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -276,6 +276,7 @@ impl CreateOptions {
             wipe: self.wipe,
             quick: self.quick || self.integrity_no_wipe,
             accepted: accepted(self.yes).to_vec(),
+            stop: limits()?.stop,
             ..Creation::new(self.kind.format())
         })
     }

@@ -3,12 +3,12 @@
 use super::arguments::{Devices, VolumeArguments};
 use super::open::Search;
 use super::secrets::SecretArguments;
-use crate::cli::{Failure, print};
+use crate::cli::{Failure, limits, print};
 use clap::Args;
 use serde_json::Value;
 use volume::judge::Use;
 use volume::tcrypt::Family;
-use volume::{Format, Limits, info};
+use volume::{Format, info};
 
 /// Options of `cryptmark volume info`.
 #[derive(Debug, Args)]
@@ -51,7 +51,7 @@ fn tcrypt_info(options: &InfoOptions, devices: &Devices, family: Family) -> Resu
     let secret = options.secret.secret(family.format(), image)?;
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
+    let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
     drop(search);
     Ok(info::tcrypt(&opening, &unlocked)?)
 }

@@ -5,7 +5,7 @@ use super::header::{check_to_write, unlock_alone};
 use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
+use crate::cli::{Failure, limits, print, stop_on_signal};
 use block::{BlockError, signature};
 use cipher::Key;
 use clap::Args;
@@ -154,7 +154,7 @@ pub fn unlock(
     };
     let search = Search::start()?;
     let watch = |progress| search.watch(progress);
-    let limits = Limits::default();
+    let limits = limits()?;
     let mut header = devices.header();
     // The header of an encrypted system is on the disk, before its partitions.
     if let Opening::Tcrypt(tcrypt) = &mut opening

@@ -4,12 +4,12 @@
 use super::arguments::{Devices, VolumeArguments};
 use super::open::Search;
 use super::secrets::passphrase_in;
-use crate::cli::Failure;
+use crate::cli::{Failure, limits};
 use block::ByteRange;
 use clap::Args;
 use std::path::PathBuf;
 use volume::tcrypt::Keyfiles;
-use volume::{Limits, Secret, tcrypt};
+use volume::{Secret, tcrypt};
 
 /// The options that say which hidden volume is to be protected.
 #[derive(Clone, Debug, Args)]
@@ -62,7 +62,7 @@ impl ProtectionArguments {
         let secret = Secret::Passphrase(passphrase_in(path)?);
         let search = Search::start()?;
         let watch = |progress| search.watch(progress);
-        let unlocked = opening.unlock(devices.data(), &secret, &Limits::default(), &watch)?;
+        let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
         Ok(unlocked.within_outer(devices.data())?)
     }
 }

@@ -7,7 +7,7 @@ use super::disk::check_distinct;
 use super::secrets::{SecretArguments, can_ask};
 use super::typed;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, print, stop_on_signal};
+use crate::cli::{Failure, limits, print, stop_on_signal};
 use cipher::Key;
 use clap::Args;
 use indicatif::HumanDuration;
@@ -24,7 +24,7 @@ use volume::judge::Use;
 use volume::recall::{
     Candidates, Characters, End, Known, Layout, Layouts, Report, Search, check_format,
 };
-use volume::{Format, Limits, Opening, Secret};
+use volume::{Format, Opening, Secret};
 use zeroize::Zeroizing;
 
 /// A search that takes longer is confirmed.
@@ -134,7 +134,7 @@ impl RecallOptions {
         words: &str,
     ) -> Result<(), Failure> {
         let (header, data) = (devices.header(), devices.data());
-        let search = Search::new(opening, header, data, candidates, Limits::default())?;
+        let search = Search::new(opening, header, data, candidates, limits()?)?;
         let count = candidates.count();
         let stop = stop_on_signal()?;
         let kept = match &self.resume {

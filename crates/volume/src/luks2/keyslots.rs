@@ -6,7 +6,7 @@
 use super::metadata::{Keyslot, Priority};
 use super::read::Header;
 use crate::keyslot::{KeyMaterial, wipe};
-use crate::{Hash, Kdf, Limits, VolumeError};
+use crate::{Hash, Kdf, Limits, Stop, VolumeError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -38,6 +38,8 @@ pub struct KeyslotOptions {
     pub af_hash: Hash,
     /// Whether the new passphrase may be empty. Anyone can open such a volume.
     pub allow_empty: bool,
+    /// What may end the derivation.
+    pub stop: Stop,
 }
 
 impl KeyslotOptions {
@@ -50,6 +52,7 @@ impl KeyslotOptions {
             key_bytes: 64,
             af_hash: Hash::Sha256,
             allow_empty: false,
+            stop: Stop::NEVER,
         }
     }
 
@@ -202,7 +205,10 @@ impl Header {
         let area = self.free_area(length, taken);
         let area = area.ok_or(VolumeError::NoFreeKeyslot)?;
         let (json, material, salt) = describe(volume_key, area, options)?;
-        let limits = Limits::default();
+        let limits = Limits {
+            stop: options.stop,
+            ..Limits::default()
+        };
         let slot_key =
             options
                 .kdf

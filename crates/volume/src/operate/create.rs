@@ -14,7 +14,7 @@ use super::{Report, impossible};
 use crate::judge::{Finding, State};
 use crate::place::Place;
 use crate::tcrypt::Family;
-use crate::{Format, Parameters, VolumeError};
+use crate::{Format, Parameters, Stop, VolumeError};
 use block::{BlockDevice, ByteRange, signature};
 use cipher::{Key, SectorSize};
 
@@ -48,6 +48,8 @@ pub struct Creation {
     pub quick: bool,
     /// What may be lost, or may be weak.
     pub accepted: Vec<State>,
+    /// What may end the key derivation.
+    pub stop: Stop,
 }
 
 impl Creation {
@@ -64,6 +66,7 @@ impl Creation {
             wipe: false,
             quick: false,
             accepted: Vec::new(),
+            stop: Stop::NEVER,
         }
     }
 

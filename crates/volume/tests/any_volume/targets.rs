@@ -8,8 +8,8 @@ use cipher::Key;
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, Terms, VolumeError, bestcrypt,
-    bitlk, fvault2, loopaes, luks1, luks2, parts::Parts,
+    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, Stop, Terms, VolumeError,
+    bestcrypt, bitlk, fvault2, loopaes, luks1, luks2, parts::Parts,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
@@ -45,6 +45,7 @@ const LIMITS: Limits = Limits {
     filled_kib: 8,
     all_iterations: 8,
     all_filled_kib: 64,
+    stop: Stop::NEVER,
 };
 
 /// Of the binary LUKS2 header, what an input has; zeros follow it.

@@ -1,10 +1,10 @@
 //! A header without its volume: a backup, which can be tested.
 
-use crate::cli::Failure;
 use crate::cli::volume::arguments::{Devices, VolumeArguments};
 use crate::cli::volume::secrets::SecretArguments;
+use crate::cli::{Failure, limits};
 use block::BlockDevice;
-use volume::{Limits, LuksHeader};
+use volume::LuksHeader;
 
 /// Opens the header in a file that ends where the data would begin, and says so;
 /// nothing if there are data, or no header.
@@ -28,7 +28,7 @@ pub fn unlock(
     let format = volume.format(device)?;
     volume.refuse_foreign_options(format)?;
     let secret = secret.secret(format, volume.image())?;
-    let (slot, limits) = (volume.key_slot(), Limits::default());
+    let (slot, limits) = (volume.key_slot(), limits()?);
     let unlocked = match &header {
         LuksHeader::Luks1(header) => header.unlock(device, &secret, slot, &limits)?,
         LuksHeader::Luks2(header) => header.unlock(device, &secret, slot, &limits)?,

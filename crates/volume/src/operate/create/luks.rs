@@ -155,6 +155,7 @@ fn plan(
                     af_hash: creation.parameters.hash()?.unwrap_or(Hash::Sha256),
                     // That was decided before.
                     allow_empty: true,
+                    stop: creation.stop,
                     ..KeyslotOptions::new(kdf)
                 },
                 data_offset: said.offset,

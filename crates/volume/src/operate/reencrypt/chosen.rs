@@ -136,6 +136,7 @@ impl Chosen {
                 af_hash: self.hash.unwrap_or(Hash::Sha256),
                 // The secrets are those of before.
                 allow_empty: true,
+                stop: options.limits.stop,
                 ..KeyslotOptions::new(caller.derivation(self.hash)?)
             },
         };

@@ -91,6 +91,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             af_hash: hash.unwrap_or(Hash::Sha256),
             // The caller knows whether it may be.
             allow_empty: true,
+            stop: options.limits.stop,
             ..KeyslotOptions::new(caller.derivation(hash)?)
         },
         data_offset: Some(shift),

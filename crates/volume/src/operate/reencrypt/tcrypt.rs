@@ -72,6 +72,7 @@ pub fn begin(
     let keyslot = KeyslotOptions {
         // The password may be empty beside key files.
         allow_empty: true,
+        stop: options.limits.stop,
         ..KeyslotOptions::new(caller.derivation(None)?)
     };
     caller.begin()?;
