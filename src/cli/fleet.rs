@@ -8,6 +8,7 @@ mod report;
 use super::report::put;
 use super::whole::Kind;
 use super::{Failure, open_store, print};
+use crate::cli::plain::word;
 use clap::{ArgGroup, Args, Subcommand};
 use lab::shard::{FleetPlan, Matrix};
 use std::fmt::Write as _;
@@ -89,7 +90,7 @@ fn plan(options: &PlanOptions) -> Result<(), Failure> {
         eprintln!("{} has {shards} shards", fleet.name());
         return Ok(());
     }
-    let file = options.output.display();
+    let file = word(&options.output);
     print(&format!(
         "{} has {shards} shards: cryptmark run {file} --shard 1/{shards} measures the first\n",
         fleet.name()

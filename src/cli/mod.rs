@@ -1,10 +1,13 @@
 //! The command line: a file for each subcommand, and the code that they share.
 
 /// Like the standard library's macro, except that a standard error that is closed or full does not
-/// cause a panic. A panic would end a server in the middle of a request.
+/// cause a panic, which would end a server in the middle of a request; and that no text of others
+/// steers the terminal.
 macro_rules! eprint {
     ($($arguments:tt)*) => {{
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!($($arguments)*));
+        let text = format!($($arguments)*);
+        let text = crate::cli::plain::text(&text, false);
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     }};
 }
 
@@ -39,6 +42,7 @@ pub mod lab;
 pub mod man;
 pub mod papercheck;
 mod pause;
+pub mod plain;
 pub mod plans;
 mod progress;
 #[cfg(target_os = "linux")]
@@ -270,6 +274,7 @@ fn told(handed: &HandedOver) -> String {
 
 /// Prints to standard output. A reader that closed the pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
+    let text = plain::text(text, style().colour);
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(

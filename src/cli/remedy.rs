@@ -1,5 +1,6 @@
 //! [`CliRemedy`]: what to do about an error, in the options and commands of this program.
 
+use crate::cli::plain::word;
 use block::BlockError;
 use drive::DriveError;
 use drive::replay::ReplayError;
@@ -57,13 +58,13 @@ impl CliRemedy for VolumeError {
             Self::NoJournal { header } => {
                 return format!(
                     "Make it a LUKS2 volume first: cryptmark volume convert {} --type luks2",
-                    header.display()
+                    word(header)
                 );
             }
             Self::LeftBehind { image, .. } => {
                 return format!(
                     "Run `cryptmark volume reencrypt {}` first: it puts that header where it belongs.",
-                    image.display()
+                    word(image)
                 );
             }
             Self::Rewritten { error } => {

@@ -1,6 +1,7 @@
 //! The destinations of a run: the store, the output that the user asked for, and a baseline.
 
 use super::shard;
+use crate::cli::plain::word;
 use crate::cli::progress::Progress;
 use crate::cli::whole::{self, Kind};
 use crate::cli::{Failure, compare, open_store_to_measure, print, report, style, told, waiting};
@@ -239,9 +240,10 @@ pub fn rescue(run: &Run, failure: Failure) -> Failure {
     for folder in [Path::new("."), &elsewhere] {
         let path = folder.join(&name);
         if write_new(&path, json.as_bytes()).is_ok() {
-            let path = path.display();
             return failed(format!(
-                "The run is in {path}. Store it with `cryptmark import {path}`."
+                "The run is in {}. Store it with `cryptmark import {}`.",
+                path.display(),
+                word(&path)
             ));
         }
     }

@@ -2,6 +2,7 @@
 
 use super::disk::Disk;
 use super::recognise;
+use crate::cli::plain::word;
 use crate::cli::{Failure, print};
 use block::BlockDevice;
 use block::signature;
@@ -181,8 +182,8 @@ fn table(image: &Path, seen: &[Seen]) -> String {
     if let Some((_, part)) = opened {
         text += &format!(
             "\nTo open a part: cryptmark volume open {} --partition {}\n",
-            image.display(),
-            part.name
+            word(image),
+            word(Path::new(&part.name))
         );
     }
     text

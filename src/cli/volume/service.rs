@@ -17,6 +17,7 @@ use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
+use crate::cli::plain::word;
 use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal, unseen};
 use ::serve::{Export, Failures};
 use ::volume::{Format, Storage, luks2};
@@ -189,10 +190,7 @@ impl ServiceArguments {
                         image.display(),
                         other.record.pid
                     ),
-                    format!(
-                        "End that first: cryptmark volume umount {}",
-                        image.display()
-                    ),
+                    format!("End that first: cryptmark volume umount {}", word(image)),
                 ));
             }
         }

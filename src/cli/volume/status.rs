@@ -2,6 +2,7 @@
 //! servers have left.
 
 use super::service::record::{self, Found, Place, Record};
+use crate::cli::plain::word;
 use crate::cli::{Failure, print};
 use clap::Args;
 
@@ -66,11 +67,11 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         (true, _) => format!("  process     {pid}\n"),
         (false, Some(_)) => format!(
             "  process     {pid}, which has ended; forget it with: cryptmark volume umount {}\n",
-            image.display()
+            word(image)
         ),
         (false, None) => format!(
             "  process     {pid}, which is dead; tidy up with: cryptmark volume umount {}\n",
-            image.display()
+            word(image)
         ),
     };
     text += &format!("  since       {since}\n  access      {access}\n  trim        {trim}\n");

@@ -1,6 +1,7 @@
 //! `cryptmark volume header backups`: what is kept of a volume.
 
 use super::{mark, plain_name, whole_name};
+use crate::cli::plain::word;
 use crate::cli::volume::arguments::VolumeArguments;
 use crate::cli::volume::disk::{Disk, chosen_option};
 use crate::cli::{Failure, print};
@@ -138,9 +139,9 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
         text += "\nNone of them opens the data of now, which have another key or place.\n";
         return print(&text);
     };
-    let (image, file) = (quoted(volume.image()), quoted(&newest.path));
+    let (image, file) = (word(volume.image()), word(&newest.path));
     let detached = match volume.header_path() {
-        Some(path) => format!(" --header {}", quoted(&path)),
+        Some(path) => format!(" --header {}", word(&path)),
         None => String::new(),
     };
     let mut what = "This restores the last one, with the passphrases of that time:".to_owned();
@@ -153,7 +154,7 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
             what = format!(
                 "This restores the last one over the first {bytes} bytes, whatever they hold now:"
             );
-            let place = quoted(place_of_header);
+            let place = word(place_of_header);
             // Of a part, where it is on the disk.
             let part = disk.as_ref().and_then(Disk::first_range);
             let seek = part.map_or_else(String::new, |part| {
@@ -174,14 +175,4 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     };
     text += &format!("\n{what}\n  {restore}\n");
     print(&text)
-}
-
-/// A path as a shell takes it for one word.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%,=".contains(c);
-    match text.chars().all(plain) && !text.is_empty() {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
-    }
 }

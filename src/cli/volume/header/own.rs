@@ -2,6 +2,7 @@
 //! through which one the data may be changed.
 
 use crate::cli::Failure;
+use crate::cli::plain::word;
 use crate::cli::volume::arguments::Devices;
 use crate::cli::volume::losses;
 use block::BlockDevice;
@@ -50,6 +51,7 @@ pub fn refused(
 }
 
 fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure {
+    let (whole, backup) = (image, named);
     let (image, named) = (image.display(), named.display());
     // Only then is there room for it before the data.
     let fits = header.bytes_with_keyslots() <= header.data_offset();
@@ -60,8 +62,10 @@ fn refusal(named: &Path, image: &Path, header: &LuksHeader, own: Own) -> Failure
         }
         _ => format!(
             "One of them is out of date. Compare what `volume export` reads by each. If {named} is \
-             right, put it there with `cryptmark volume header restore {image} --input {named}`; \
-             otherwise, omit --header."
+             right, put it there with `cryptmark volume header restore {} --input {}`; \
+             otherwise, omit --header.",
+            word(whole),
+            word(backup)
         ),
     };
     Failure::new(

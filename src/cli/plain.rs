@@ -1,0 +1,124 @@
+//! Text that has passed through others' files, with nothing in it that a terminal would obey.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+/// The text with control characters, and those that change the direction of text, written as JSON
+/// writes them: `\u001b`. Lines and tabs stay; the colours of our own tables do if `coloured`.
+pub fn text(text: &str, coloured: bool) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 16);
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let kept = match rest {
+            _ if !steers(letter) => Some(letter.len_utf8()),
+            _ if rest.starts_with("\r\n") => Some(2),
+            _ => colour(rest).filter(|_| coloured),
+        };
+        let (now, later) = rest.split_at(kept.unwrap_or(letter.len_utf8()));
+        match kept {
+            Some(_) => plain += now,
+            None => plain += &format!("\\u{:04x}", u32::from(letter)),
+        }
+        rest = later;
+    }
+    Cow::Owned(plain)
+}
+
+/// A path as a shell takes it for one word, in a command that the user is told to run.
+pub fn word(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_bare = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
+    let is_hidden = |letter: char| steers(letter) || matches!(letter, '\n' | '\t');
+    if text.chars().all(is_bare) && !text.is_empty() {
+        return text;
+    }
+    if !text.contains(is_hidden) {
+        return format!("'{}'", text.replace('\'', "'\\''"));
+    }
+    let mut quoted = String::from("$'");
+    for letter in text.chars() {
+        match letter {
+            '\'' | '\\' => quoted.extend(['\\', letter]),
+            letter if is_hidden(letter) => quoted += &format!("\\u{:04x}", u32::from(letter)),
+            letter => quoted.push(letter),
+        }
+    }
+    quoted + "'"
+}
+
+fn steers(letter: char) -> bool {
+    let is_kept = matches!(letter, '\n' | '\t');
+    let turns = matches!(
+        letter,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    (letter.is_control() && !is_kept) || turns
+}
+
+/// The length of the command that `text` begins with, if that only changes colours.
+fn colour(text: &str) -> Option<usize> {
+    let numbers = text.strip_prefix("\x1b[")?;
+    let end = numbers.find(|letter: char| !letter.is_ascii_digit() && letter != ';')?;
+    numbers[end..].starts_with('m').then_some(end + 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        for (given, plain) in [
+            ("a b\tc\nd", "a b\tc\nd"),
+            ("ü → Ω\r\n", "ü → Ω\r\n"),
+            (
+                "\x1b[31mred\x1b]0;title\x07",
+                "\\u001b[31mred\\u001b]0;title\\u0007",
+            ),
+            ("a\rb\x08\u{9b}2J", "a\\u000db\\u0008\\u009b2J"),
+            ("gpj.\u{202e}exe", "gpj.\\u202eexe"),
+            ("\u{2066}\u{200f}\u{61c}", "\\u2066\\u200f\\u061c"),
+        ] {
+            assert_eq!(text(given, false), plain);
+        }
+        assert_eq!(text("\x1b[1;32mgood\x1b[0m", true), "\x1b[1;32mgood\x1b[0m");
+        assert_eq!(text("\x1b[2J\x1b[31", true), "\\u001b[2J\\u001b[31");
+    }
+
+    #[test]
+    fn a_shell_reads_the_path_again() {
+        use std::process::Command;
+        for path in [
+            "a/b.img",
+            "a b",
+            "it's",
+            "",
+            "$HOME `x` \"",
+            "\x1b[31m'\\",
+            "\u{202e}\n\tü",
+            "-n",
+        ] {
+            let line = format!("printf '[%s]' {}", word(Path::new(path)));
+            assert_eq!(text(&line, false), line);
+            let mut shell = Command::new("bash");
+            shell.env("LC_ALL", "C.UTF-8").args(["-c", &line]);
+            let said = match shell.output() {
+                Ok(output) => output.stdout,
+                Err(_) => return println!("skipped: there is no bash"),
+            };
+            assert_eq!(String::from_utf8(said).unwrap(), format!("[{path}]"));
+        }
+    }
+
+    /// What is printed as JSON means the same.
+    #[test]
+    fn json_stays_json() {
+        let value = serde_json::json!({ "name": "a\u{202e}b\u{1b}" });
+        let printed = value.to_string();
+        let read: serde_json::Value = serde_json::from_str(&text(&printed, false)).unwrap();
+        assert_eq!(read, value);
+    }
+}
