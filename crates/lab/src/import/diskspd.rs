@@ -9,6 +9,9 @@ use std::collections::BTreeMap;
 const TOOL: &str = "diskspd";
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+    if !volume::xml::is_simple(text) {
+        return Err(roxmltree::Error::AttributesLimitReached.into());
+    }
     let document = Document::parse(text)?;
     let mut texts = document.descendants().filter_map(|node| node.text());
     if texts.any(|text| text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c))) {

@@ -214,8 +214,13 @@ pub fn directory_of_locks() -> Result<PathBuf, Failure> {
 
 fn fixed() -> PathBuf {
     let user = rustix::process::geteuid();
-    match user.is_root() {
-        true => "/run/cryptmark".into(),
+    if user.is_root() {
+        return "/run/cryptmark".into();
+    }
+    // In the folder of all users, another one may have made it before.
+    let own = Path::new("/run/user").join(user.as_raw().to_string());
+    match fs::metadata(&own).is_ok_and(|found| found.uid() == user.as_raw()) {
+        true => own.join("cryptmark"),
         false => std::env::temp_dir().join(format!("cryptmark-{}", user.as_raw())),
     }
 }
