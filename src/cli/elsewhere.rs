@@ -47,9 +47,10 @@ pub mod ui {
 pub mod serve {
     pub use super::Ignored as ServeOptions;
     use crate::cli::Failure;
+    use crate::cli::volume::disk::Names;
 
     /// Says that it is not here.
-    pub fn run(_: &ServeOptions) -> Result<(), Failure> {
+    pub fn run(_: &ServeOptions, _: &Names) -> Result<(), Failure> {
         Err(super::needs_linux("`volume serve`"))
     }
 }
@@ -58,9 +59,10 @@ pub mod serve {
 pub mod mount {
     pub use super::Ignored as MountOptions;
     use crate::cli::Failure;
+    use crate::cli::volume::disk::Names;
 
     /// Says that it is not here.
-    pub fn run(_: &MountOptions) -> Result<(), Failure> {
+    pub fn run(_: &MountOptions, _: &Names) -> Result<(), Failure> {
         Err(super::needs_linux("`volume mount`"))
     }
 }

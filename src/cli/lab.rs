@@ -1,7 +1,7 @@
 //! `cryptmark lab`: builds the lab kernels, and runs commands in them.
 
 use super::progress::Progress;
-use super::volume::disk::check_settled;
+use super::volume::disk::Names;
 use super::{Failure, print, stop_on_signal};
 use block::hold::{self, Hold};
 use bytesize::ByteSize;
@@ -136,7 +136,7 @@ fn start(options: RunOptions) -> Result<(), Failure> {
         // process would keep it out.
         drop(hold::open(path, !options.read_only, Hold::Usual).map_err(VolumeError::Block)?);
         if !options.read_only {
-            check_settled(path)?;
+            Names::default().check_settled(path)?;
         }
     }
     job.disks = options

@@ -11,7 +11,7 @@ pub use destination::{Destination, Output, first_failure, rescue};
 
 use super::pause;
 use super::progress::Progress;
-use super::volume::disk::{Disk, check_settled};
+use super::volume::disk::{Disk, Names};
 use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
@@ -139,7 +139,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     }
     pause::begin();
     if options.at.is_file() {
-        check_settled(&options.at)?;
+        Names::default().check_settled(&options.at)?;
     }
     let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);

@@ -7,6 +7,7 @@ mod kind;
 pub use kind::Kind;
 
 use super::Failure;
+use super::volume::disk::Names;
 use super::volume::losses;
 use block::hold::{self, Hold};
 use block::{Draft, PathKind, folder_of};
@@ -167,7 +168,7 @@ impl Target {
 /// Opens what an output is to replace, and holds it. A program that writes to it would go on with
 /// a file that has no name any more.
 fn hold(path: &Path) -> Result<File, Failure> {
-    losses::guard_use(path)?;
+    losses::guard_use(path, &Names::default())?;
     let held = hold::open(path, true, Hold::Usual).map_err(VolumeError::Block)?;
     Ok(held)
 }

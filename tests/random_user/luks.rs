@@ -236,12 +236,15 @@ impl Model<'_> {
         }
     }
 
-    /// At every moment one of the two opens it.
+    /// At every moment one of the two opens it. Of LUKS1, cryptsetup wipes the old one first.
     fn change_killed(&mut self) {
         let at = self.user.below(self.open.len());
         let new = self.user.new_secret();
         let old = self.open[at].clone();
-        let line = self.changing(&old, &new);
+        let line = match self.luks2 {
+            true => self.changing(&old, &new),
+            false => format!("ours passwd v --key-file {old} --new-key-file {new} {CHEAP}"),
+        };
         self.user.kill(&line, Duration::from_millis(40));
         let opens = [&old, &new].map(|secret| self.opens(secret));
         self.open.remove(at);

@@ -1,22 +1,19 @@
 //! Which volume, and how to open it: cryptsetup's options.
 
-use super::disk::{self, Disk, Named, check_distinct};
+mod devices;
+
+pub use devices::{Devices, Volume};
+
 use super::losses;
-use super::recognise;
 use crate::cli::{Failure, limits};
-use block::{BlockDevice, Hold};
+use block::BlockDevice;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use volume::judge::Use;
-use volume::operate::{self, Options};
+use volume::operate::Options;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{
-    EARLIER_PLAIN, Format, Meanwhile, Opening, Parameters, Place, Site, VolumeError, tcrypt,
-};
+use volume::{EARLIER_PLAIN, Format, Meanwhile, Opening, Parameters, VolumeError, tcrypt};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
@@ -126,45 +123,6 @@ impl FromStr for Extent {
     }
 }
 
-/// The devices of a volume.
-pub struct Devices {
-    data: Arc<Disk>,
-    /// The header's own device, if it has one.
-    header: Option<Arc<Disk>>,
-}
-
-impl Devices {
-    /// The volume. Where the header is there, it is the same device as
-    /// [`header`](Self::header), by its address.
-    pub fn data(&self) -> &Disk {
-        &self.data
-    }
-
-    /// Where the header is.
-    pub fn header(&self) -> &Disk {
-        self.header.as_ref().unwrap_or(&self.data)
-    }
-
-    /// The same for the engine.
-    pub fn into_place(self) -> Place {
-        Place::of(
-            self.data,
-            self.header.map(|header| header as Arc<dyn BlockDevice>),
-        )
-    }
-
-    /// Header and data, to be owned together with others.
-    pub fn shared(&self) -> [Arc<dyn BlockDevice>; 2] {
-        let header = self.header.as_ref().unwrap_or(&self.data);
-        [header.clone(), self.data.clone()]
-    }
-}
-
-/// Where the header is while a volume is encrypted or decrypted in place.
-pub fn side_header(image: &Path) -> PathBuf {
-    volume::side_header(image, disk::chosen(image).as_deref())
-}
-
 impl VolumeArguments {
     /// The volume at `image`, with a header of its own or in another file.
     pub fn at_place(image: &Path, header: Option<&Path>) -> Self {
@@ -175,39 +133,9 @@ impl VolumeArguments {
         }
     }
 
-    /// The volume by its names.
-    pub fn site(&self) -> Site<'_> {
-        Site::new(&self.image, self.header.as_deref()).opened_by(&Named)
-    }
-
     /// The volume's path.
     pub fn image(&self) -> &Path {
         &self.image
-    }
-
-    /// The same options for another volume.
-    ///
-    /// # Errors
-    /// Exit code 2 if they name a header, which belongs to one volume.
-    pub fn of(&self, image: &Path) -> Result<Self, Failure> {
-        if self.header.is_some() {
-            return Err(Failure::new(
-                2,
-                "--header is for one volume",
-                "Serve this volume alone.",
-            ));
-        }
-        if disk::chosen(&self.image).is_some() {
-            return Err(Failure::new(
-                2,
-                "--partition is for one volume",
-                "Serve this volume alone.",
-            ));
-        }
-        Ok(Self {
-            image: image.to_owned(),
-            ..self.clone()
-        })
     }
 
     /// The keyslot that the user named.
@@ -218,39 +146,6 @@ impl VolumeArguments {
     /// The file with the header that the user has named.
     pub fn named_header(&self) -> Option<&Path> {
         self.header.as_deref()
-    }
-
-    /// The file with the header: what the user says, or what an encryption or
-    /// decryption in place that was stopped has left.
-    pub fn header_path(&self) -> Option<PathBuf> {
-        let side = side_header(&self.image);
-        self.header
-            .clone()
-            .or_else(|| side.exists().then_some(side))
-    }
-
-    /// Opens the volume and its detached header. If they are opened for writing, no
-    /// other process may use them. Reading locks out no other reader.
-    pub fn devices(&self, use_: Use) -> Result<Devices, Failure> {
-        if use_.hold(false) == Hold::Brief {
-            operate::check_in_place(&self.site())?;
-        }
-        self.opened(
-            |path| Disk::open(path, use_),
-            |path| Disk::open(path, use_.of_data(true)),
-        )
-    }
-
-    /// Opens both for reading, and keeps other processes from writing to them meanwhile.
-    pub fn steady_devices(&self) -> Result<Devices, Failure> {
-        self.opened(Disk::steady, Disk::steady)
-    }
-
-    /// Refuses a volume whose header [`devices`](Self::devices) would refuse to change.
-    pub fn check_free(&self) -> Result<(), Failure> {
-        operate::check_in_place(&self.site())?;
-        let path = self.header_path();
-        Disk::check_free(path.as_deref().unwrap_or(&self.image), Use::ChangeHeader)
     }
 
     /// What a change of the volume needs besides a secret; `yes` accepts every loss.
@@ -273,120 +168,6 @@ impl VolumeArguments {
         losses::at(header.unwrap_or(&self.image), error)
     }
 
-    /// Refuses a header beside the volume that is not its own. One that is used is named once.
-    fn note_beside(&self) -> Result<(), Failure> {
-        self.site().check_beside()?;
-        static NAMED: AtomicBool = AtomicBool::new(false);
-        if !NAMED.swap(true, Ordering::Relaxed) {
-            eprintln!(
-                "note: a reencryption of {} was interrupted, and {} has its header",
-                self.image.display(),
-                side_header(&self.image).display()
-            );
-        }
-        Ok(())
-    }
-
-    /// Opens the device with the header by `header`, and one without it by `data`.
-    fn opened(
-        &self,
-        header: impl Fn(&Path) -> Result<Disk, Failure>,
-        data: impl Fn(&Path) -> Result<Disk, Failure>,
-    ) -> Result<Devices, Failure> {
-        let Some(path) = self.header_path() else {
-            return Ok(Devices {
-                data: Arc::new(header(&self.image)?),
-                header: None,
-            });
-        };
-        if self.header.is_none() {
-            self.note_beside()?;
-        }
-        check_distinct("--header", &path, &self.image)?;
-        Ok(Devices {
-            header: Some(Arc::new(header(&path)?)),
-            data: Arc::new(data(&self.image)?),
-        })
-    }
-
-    /// The processes that have the volume or its header open for writing, as far as this can be
-    /// known.
-    pub fn writers(&self) -> Option<String> {
-        let header = self.header_path();
-        disk::writers(
-            [Some(self.image.as_path()), header.as_deref()]
-                .into_iter()
-                .flatten(),
-        )
-    }
-
-    /// Refuses an argument that is the volume itself, or its header.
-    ///
-    /// # Errors
-    /// Exit code 2.
-    pub fn check_distinct(&self, option: &str, path: &Path) -> Result<(), Failure> {
-        check_distinct(option, path, &self.image)?;
-        match self.header_path() {
-            Some(header) => check_distinct(option, path, &header),
-            None => Ok(()),
-        }
-    }
-
-    /// The format: what the user says, or the signature.
-    pub fn format(&self, header: &dyn BlockDevice) -> Result<Format, Failure> {
-        let detected = match self.kind.as_deref() {
-            None | Some("luks") => Format::detect(header)?,
-            Some(name) => {
-                let format = Format::named(name);
-                let format = format.ok_or_else(|| recognise::unknown_type(name))?;
-                self.check_beside(format)?;
-                if !self.tcrypt_backup {
-                    recognise::check_searched(format, header)?;
-                }
-                return Ok(format);
-            }
-        };
-        let path = self.header.as_ref().unwrap_or(&self.image);
-        if let (None, Some(unfinished)) = (detected, volume::unfinished(header)) {
-            return Err(VolumeError::Unfinished(unfinished).into());
-        }
-        if detected.is_none() && volume::LuksHeader::has_remains(header) {
-            return Err(Failure::new(
-                2,
-                format!("{} has lost the start of its LUKS header", path.display()),
-                "The rest may be enough: run `cryptmark volume header repair`.",
-            ));
-        }
-        match detected {
-            Some(format) => Ok(format),
-            None => Err(recognise::unsigned(path, header)?),
-        }
-    }
-
-    /// Refuses a type that the volume does not have while it is being reencrypted.
-    fn check_beside(&self, format: Format) -> Result<(), Failure> {
-        self.site().check_format(format).map_err(|error| {
-            let remedy = format!(
-                "{} has its keys. Continue with `cryptmark volume reencrypt`. To open it now, omit \
-                 --type.",
-                side_header(&self.image).display()
-            );
-            Failure::from(error).with_remedy(remedy)
-        })
-    }
-
-    /// Refuses another type than the header's, and options that a header of LUKS has no use for.
-    /// Without a header, the command says so itself.
-    pub fn check_luks(&self, header: &dyn BlockDevice) -> Result<(), Failure> {
-        // One that is damaged may be mended, or replaced.
-        let found = Format::detect(header).ok().flatten();
-        let found = found.or(self.named_format()).unwrap_or(Format::Luks2);
-        match self.named_format() {
-            Some(named) if named != found => Err(VolumeError::NotThis { format: named }.into()),
-            _ => self.refuse_foreign_options(found),
-        }
-    }
-
     /// How a TrueCrypt or VeraCrypt volume opens while it is reencrypted.
     pub fn meanwhile(&self, header: &dyn BlockDevice) -> Result<Option<Meanwhile>, Failure> {
         match self.family() {
@@ -397,12 +178,6 @@ impl VolumeArguments {
             )?),
             None => Ok(None),
         }
-    }
-
-    /// Format and options as the engine wants them.
-    pub fn opening(&self, format: Format) -> Result<Opening, Failure> {
-        self.refuse_foreign_options(format)?;
-        Ok(self.parameters()?.opening(format)?)
     }
 
     /// The options as the engine wants them.
@@ -438,21 +213,6 @@ impl VolumeArguments {
             experimental: self.experimental,
             key_derivation: self.key_derivation.clone(),
         }
-    }
-
-    /// Refuses an option that the format has no use for, because it is a mistake. It also refuses a
-    /// header that is out of date because the volume is being reencrypted.
-    pub fn refuse_foreign_options(&self, format: Format) -> Result<(), Failure> {
-        self.check_beside(format)?;
-        if self.header.is_some() && !matches!(format, Format::Luks1 | Format::Luks2) {
-            return Err(VolumeError::Foreign {
-                parameter: "header",
-                format,
-                formats: &[Format::Luks1, Format::Luks2],
-            }
-            .into());
-        }
-        Ok(self.plain_parameters().check(format)?)
     }
 
     /// Whether the user takes a guess for the data.

@@ -12,16 +12,16 @@ mod list;
 
 pub use list::run as list;
 
-use super::disk::{Disk, is_remote, named_whole};
+use super::disk::Disk;
 use crate::cli::Failure;
 use crate::cli::whole;
-use block::{BlockDevice, ByteRange};
-use block::{hold, signature};
+use block::signature::{self, Content};
+use block::{BlockDevice, ByteRange, hold};
 use std::fs::DirBuilder;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use volume::{Hash, LuksHeader, VolumeError, operate};
 
 /// The length of the start of a volume that may hold an unreadable header and its key slots, bytes.
@@ -56,83 +56,82 @@ pub enum Otherwise {
     Start,
 }
 
-/// The change that this process makes, and the copies that it has kept.
+/// The backups of one command.
+#[derive(Default)]
+pub struct Backups {
+    /// The change that the command makes, if headers are kept before it.
+    change: Option<Change>,
+    state: Mutex<State>,
+}
+
+/// The copies that a command has kept.
+#[derive(Default)]
 struct State {
-    change: Change,
     seen: Vec<PathBuf>,
     kept: Option<PathBuf>,
     /// Older backups that go when the command has succeeded.
     surplus: Vec<PathBuf>,
 }
 
-static STATE: Mutex<Option<State>> = Mutex::new(None);
-
-/// From now on, the header of every volume that is opened for writing is kept first.
-pub fn begin(change: Change) {
-    *STATE.lock().unwrap_or_else(PoisonError::into_inner) = Some(State {
-        change,
-        seen: Vec::new(),
-        kept: None,
-        surplus: Vec::new(),
-    });
-}
-
-/// Ends what [`begin`] began: removes older backups, after the command has succeeded. A command
-/// that fails may have been about to restore one of them.
-pub fn end() {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    let surplus = state.iter_mut().flat_map(|state| state.surplus.drain(..));
-    for path in surplus {
-        // One backup too many does no harm, and another process may have removed it.
-        let _ = std::fs::remove_file(path);
+impl Backups {
+    /// The backups of a command that makes this change.
+    pub fn before(change: Option<Change>) -> Self {
+        Self {
+            change,
+            ..Self::default()
+        }
     }
-}
 
-/// Leaves the backup at `path` where it is, which this command has restored.
-pub fn spare(path: &Path) {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(state) = &mut *state {
-        state.surplus.retain(|other| !hold::is_same(other, path));
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-/// Where the header of this command's volume was kept, if it was.
-pub fn kept() -> Option<PathBuf> {
-    let state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    state.as_ref().and_then(|state| state.kept.clone())
-}
+    /// Removes older backups, after the command has succeeded. A command that fails may have been
+    /// about to restore one of them.
+    pub fn end(&self) {
+        for path in self.state().surplus.drain(..) {
+            // One backup too many does no harm, and another process may have removed it.
+            let _ = std::fs::remove_file(path);
+        }
+    }
 
-/// A line that says what still opens the header that this command has kept; nothing
-/// if it has kept none.
-pub fn reminder(what: &str) -> String {
-    match kept() {
-        Some(path) => format!(
-            "{what} still opens the backup of the header in {}\n",
-            path.display()
-        ),
-        None => String::new(),
+    /// Leaves the backup at `path` where it is, which this command has restored.
+    pub fn spare(&self, path: &Path) {
+        let spared = |other: &PathBuf| !hold::is_same(other, path);
+        self.state().surplus.retain(spared);
     }
-}
 
-/// Keeps the header on `disk`, which `place` names, if this command changes
-/// headers and has not kept that one yet.
-pub fn keep(place: &Path, disk: &Disk) -> Result<(), Failure> {
-    let mut state = STATE.lock().unwrap_or_else(PoisonError::into_inner);
-    let Some(state) = &mut *state else {
-        return Ok(());
-    };
-    let name = whole_name(place);
-    if is_own(place) || state.seen.contains(&name) {
-        return Ok(());
+    /// Where the header of this command's volume was kept, if it was.
+    pub fn kept(&self) -> Option<PathBuf> {
+        self.state().kept.clone()
     }
-    if let Some(copy) = Copy::of(disk, state.change)? {
-        let folder = folder()?;
-        let (kept, surplus) = copy.store(&folder, &name, state.change.command)?;
-        state.kept = Some(kept);
-        state.surplus.extend(surplus);
+
+    /// A line that says what still opens the header that this command has kept; nothing
+    /// if it has kept none.
+    pub fn reminder(&self, what: &str) -> String {
+        self.kept().map_or_else(String::new, |path| {
+            let path = path.display();
+            format!("{what} still opens the backup of the header in {path}\n")
+        })
     }
-    state.seen.push(name);
-    Ok(())
+
+    /// Keeps the header on `disk`, which is at `place` and called `name`, if this command changes
+    /// headers and has not kept that one yet.
+    pub fn keep(&self, place: &Path, name: PathBuf, disk: &Disk) -> Result<(), Failure> {
+        let mut state = self.state();
+        let is_new = !is_own(place) && !state.seen.contains(&name);
+        let Some(change) = self.change.filter(|_| is_new) else {
+            return Ok(());
+        };
+        if let Some(copy) = Copy::of(disk, change)? {
+            let folder = folder()?;
+            let (kept, surplus) = copy.store(&folder, &name, change.command)?;
+            state.kept = Some(kept);
+            state.surplus.extend(surplus);
+        }
+        state.seen.push(name);
+        Ok(())
+    }
 }
 
 /// Whether this is a file of this program's own, and not a volume of the user's.
@@ -141,21 +140,10 @@ fn is_own(place: &Path) -> bool {
     name.starts_with(".cryptmark-") || name.ends_with(".cryptmark-header")
 }
 
-/// The name of a place that works from any working directory.
-fn whole_name(place: &Path) -> PathBuf {
-    let name = match is_remote(place) {
-        true => place.to_owned(),
-        false => place.canonicalize().unwrap_or_else(|_| place.to_owned()),
-    };
-    named_whole(place, name)
-}
-
 /// A header, as a file has it.
 struct Copy {
     /// The UUID, or another word for the kind of volume.
     volume: String,
-    /// Whether that word tells it from all others.
-    has_uuid: bool,
     /// The format's name, or that it is not known.
     kind: &'static str,
     /// From the start of the header on; zeros for what is not in use.
@@ -168,43 +156,35 @@ impl Copy {
     /// The header on `disk`, if there is anything to keep.
     fn of(disk: &Disk, change: Change) -> Result<Option<Self>, Failure> {
         if let Ok(header) = LuksHeader::read(disk) {
-            let volume = plain_name(&header.uuid());
             return Ok(Some(Self {
-                has_uuid: volume != UNNAMED,
-                volume,
+                volume: plain_name(&header.uuid()),
                 kind: header.format().name(),
                 bytes: in_use(disk, &header)?,
                 header: Some(header),
             }));
         }
+        if change.otherwise == Otherwise::Nothing {
+            return Ok(None);
+        }
         // Bytes that the disk cannot read may be anything.
-        let content = || match signature::content(disk) {
-            Err(error) if error.is_of_place() => Ok(None),
-            content => content.map(Some).map_err(VolumeError::Block),
+        let content = match signature::content(disk) {
+            Err(error) if error.is_of_place() => None,
+            content => Some(content.map_err(VolumeError::Block)?),
         };
-        let blank = || -> Result<bool, Failure> {
-            Ok(content()?.is_some_and(|content| content.is_blank()))
-        };
-        let noise = || -> Result<bool, Failure> {
-            let content = content()?;
-            Ok(content.is_none_or(|content| content.found.is_empty() && !content.is_blank()))
-        };
-        let bytes = match change.otherwise {
-            Otherwise::Ends if noise()? => ends(disk)?,
-            Otherwise::Start if !blank()? => {
+        let is_blank = content.as_ref().is_some_and(Content::is_blank);
+        let is_known = content.is_some_and(|content| !content.found.is_empty());
+        let (kind, bytes) = match change.otherwise {
+            Otherwise::Ends if !is_blank && !is_known => (list::ENDS, ends(disk)?),
+            Otherwise::Start if !is_blank => {
                 let mut bytes = Vec::new();
                 operate::read(disk, ByteRange::new(0, START), &mut bytes)?;
-                bytes
+                (list::START, bytes)
             }
             _ => return Ok(None),
         };
         Ok(Some(Self {
             volume: "unknown".to_owned(),
-            has_uuid: false,
-            kind: match change.otherwise {
-                Otherwise::Ends => list::ENDS,
-                _ => list::START,
-            },
+            kind,
             bytes,
             header: None,
         }))
@@ -216,7 +196,8 @@ impl Copy {
     fn follows(&self, stored: &list::Stored) -> bool {
         let beside = |bytes: &[u8]| bytes.get(BESIDE_HEADER).map(<[u8]>::to_vec);
         let before = || std::fs::read(&stored.path).ok();
-        self.has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
+        let has_uuid = self.header.is_some() && self.volume != UNNAMED;
+        has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
     }
 
     /// Whether a backup is of a header that was replaced by one with another volume key. It may be

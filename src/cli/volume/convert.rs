@@ -1,6 +1,7 @@
 //! `cryptmark volume convert`: a LUKS1 header made one of LUKS2 in place, or back.
 
 use super::arguments::VolumeArguments;
+use super::disk::Names;
 use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ pub struct ConvertOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
+pub fn run(options: &ConvertOptions, names: &Names) -> Result<(), Failure> {
     let wanted = match Format::named(&options.kind) {
         Some(wanted @ (Format::Luks1 | Format::Luks2)) => wanted,
         _ => {
@@ -37,7 +38,8 @@ pub fn run(options: &ConvertOptions) -> Result<(), Failure> {
             ));
         }
     };
-    let volume = VolumeArguments::at_place(&options.image, options.header.as_deref());
+    let arguments = VolumeArguments::at_place(&options.image, options.header.as_deref());
+    let volume = arguments.with(names);
     let place = volume.devices(Use::ChangeLayout)?.into_place();
     let shown = options.header.as_ref().unwrap_or(&options.image).display();
     let changed = operate::convert(&place, wanted).map_err(|error| match error {

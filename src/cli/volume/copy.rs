@@ -1,7 +1,7 @@
 //! `cryptmark volume export` and `import`: the whole plaintext, out and in.
 
 use super::arguments::VolumeArguments;
-use super::disk::Disk;
+use super::disk::{Disk, Names};
 use super::losses;
 use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
@@ -67,15 +67,16 @@ impl ImportOptions {
 }
 
 /// Writes the plaintext of a volume.
-pub fn export(options: &ExportOptions) -> Result<(), Failure> {
+pub fn export(options: &ExportOptions, names: &Names) -> Result<(), Failure> {
     let output = standard::output(&options.output);
-    options.volume.check_distinct("--output", output)?;
+    let named = options.volume.with(names);
+    named.check_distinct("--output", output)?;
     let to_stdout = options.output == Path::new("-");
     if to_stdout {
         standard::check_output()?;
     }
-    let devices = options.volume.steady_devices()?;
-    let opened = unlock(&options.volume, &options.secret, &devices, READ)?;
+    let devices = named.steady_devices()?;
+    let opened = unlock(&named, &options.secret, &devices, READ)?;
     let volume = opened.device(devices.header(), devices.data())?;
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
@@ -144,7 +145,7 @@ fn to_file(
 }
 
 /// Encrypts into a volume.
-pub fn import(options: &ImportOptions) -> Result<(), Failure> {
+pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
     let unreadable = |error: io::Error| {
         Failure::new(
             2,
@@ -152,9 +153,10 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
             "Check the path and its permissions.",
         )
     };
-    let named = standard::input(&options.input);
-    options.volume.check_distinct("--input", named)?;
-    if named != options.input
+    let source = standard::input(&options.input);
+    let named = options.volume.with(names);
+    named.check_distinct("--input", source)?;
+    if source != options.input
         && let Some(option) = options.secret.takes_all_input()
     {
         return Err(Failure::new(
@@ -170,13 +172,13 @@ pub fn import(options: &ImportOptions) -> Result<(), Failure> {
         }
         false => Input::open(&options.input).map_err(unreadable)?,
     };
-    let devices = options.volume.devices(Use::WriteData)?;
+    let devices = named.devices(Use::WriteData)?;
     let accepted = losses::accepted(options.yes);
     let terms = (Access::Write, accepted);
-    let opened = unlock(&options.volume, &options.secret, &devices, terms)?;
+    let opened = unlock(&named, &options.secret, &devices, terms)?;
     let rows = opened.rows.iter();
     let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
-    let hidden = options.protection.range(&options.volume, &devices)?;
+    let hidden = options.protection.range(&named, &devices)?;
     let data = Protected::new(devices.data(), hidden);
     // Blocks that were never written must not be taken for data.
     let blanks = opened.with_blanks();

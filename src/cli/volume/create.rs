@@ -1,9 +1,8 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
 use super::arguments::Extent;
-use super::backups;
 use super::create_tcrypt;
-use super::disk::{self, Disk};
+use super::disk::{self, Disk, Names};
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::losses::{accepted, at};
 use super::secrets::{Empty, SecretArguments};
@@ -129,20 +128,20 @@ enum Kind {
 }
 
 /// Runs the command.
-pub fn run(options: &CreateOptions) -> Result<(), Failure> {
+pub fn run(options: &CreateOptions, names: &Names) -> Result<(), Failure> {
     options.refuse_foreign_options()?;
     options.check_secrets()?;
     match (options.family(), options.tcrypt_hidden) {
-        (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes),
-        _ => whole(options),
+        (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes, names),
+        _ => whole(options, names),
     }
 }
 
 /// A volume of all of a file or device.
-fn whole(options: &CreateOptions) -> Result<(), Failure> {
+fn whole(options: &CreateOptions, names: &Names) -> Result<(), Failure> {
     let mut creation = options.creation()?;
     creation.check()?;
-    let mut place = options.place()?;
+    let mut place = options.place(names)?;
     for warning in operate::check_create(&place, &creation).map_err(|error| options.said(error))? {
         eprintln!("warning: {warning}");
     }
@@ -161,7 +160,7 @@ fn whole(options: &CreateOptions) -> Result<(), Failure> {
     let created = watched(options.no_progress, |report| {
         operate::create(&mut place, new.as_ref(), &creation, report)
     })?;
-    let created = created.map_err(|error| options.unfinished(error))?;
+    let created = created.map_err(|error| options.unfinished(error, names))?;
     if created.leaves_old_data {
         eprintln!(
             "warning: the old data of {} stay readable until the volume is written there: --wipe \
@@ -208,41 +207,40 @@ pub fn watched<T>(silent: bool, work: impl FnOnce(operate::Report<'_>) -> T) -> 
     Ok(done)
 }
 
-/// Takes what is at `path`, if it may be overwritten, or makes a file of this size.
-fn ground(
-    path: &Path,
-    bytes: Option<u64>,
-    yes: bool,
-    is_header: bool,
-) -> Result<(Arc<Disk>, Option<NewFile>), Failure> {
-    if disk::is_remote(path) || path.exists() {
-        if bytes.is_some_and(|bytes| path.metadata().is_ok_and(|it| it.len() != bytes))
-            && !is_header
-        {
-            eprintln!(
-                "warning: --size is for a new file: {} is there, and keeps its size",
-                path.display()
-            );
-        }
-        return Ok((Arc::new(disk::take_over(path, yes)?), None));
-    }
-    let made = Place::new_file(path, bytes)?;
-    Ok((Arc::new(Disk::open(path, Use::Overwrite)?), made))
-}
-
 impl CreateOptions {
+    /// Takes what is at `path`, if it may be overwritten, or makes a file of this size.
+    fn ground(
+        &self,
+        path: &Path,
+        bytes: Option<u64>,
+        names: &Names,
+    ) -> Result<(Arc<Disk>, Option<NewFile>), Failure> {
+        if disk::is_remote(path) || path.exists() {
+            let is_other = |bytes| path.metadata().is_ok_and(|it| it.len() != bytes);
+            if path == self.image && bytes.is_some_and(is_other) {
+                eprintln!(
+                    "warning: --size is for a new file: {} is there, and keeps its size",
+                    path.display()
+                );
+            }
+            return Ok((Arc::new(names.take_over(path, self.yes)?), None));
+        }
+        let made = Place::new_file(path, bytes)?;
+        Ok((Arc::new(names.open(path, Use::Overwrite)?), made))
+    }
+
     /// Takes the place of the volume, and of its header.
-    fn place(&self) -> Result<Place, Failure> {
+    fn place(&self, names: &Names) -> Result<Place, Failure> {
         if let Some(header) = &self.header {
             disk::check_distinct("--header", header, &self.image)?;
         }
         let bytes = self.size.map(|size| size.bytes);
         let Some(path) = &self.header else {
-            let (data, made) = ground(&self.image, bytes, self.yes, false)?;
+            let (data, made) = self.ground(&self.image, bytes, names)?;
             return Ok(Place::of(data, None).made(None, made));
         };
-        let (header, made_header) = ground(path, Some(HEADER_FILE), self.yes, true)?;
-        let (data, made) = ground(&self.image, bytes, self.yes, false)?;
+        let (header, made_header) = self.ground(path, Some(HEADER_FILE), names)?;
+        let (data, made) = self.ground(&self.image, bytes, names)?;
         if let Some(warning) = block::warn_of_memory(path, &self.image) {
             eprintln!("warning: {warning}");
         }
@@ -303,7 +301,7 @@ impl CreateOptions {
     }
 
     /// Says of a volume that was not finished what is left of the data that were there.
-    fn unfinished(&self, error: VolumeError) -> Failure {
+    fn unfinished(&self, error: VolumeError, names: &Names) -> Failure {
         let error = match error {
             VolumeError::Overwritten { error } => error,
             error @ VolumeError::Stopped => {
@@ -311,7 +309,7 @@ impl CreateOptions {
             }
             error => return self.said(error),
         };
-        let kept = match backups::kept() {
+        let kept = match names.backups.kept() {
             Some(path) => format!(" The header that was there is kept in {}.", path.display()),
             None => String::new(),
         };

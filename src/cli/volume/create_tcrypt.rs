@@ -1,7 +1,7 @@
 //! Hidden volumes of TrueCrypt and VeraCrypt made.
 
 use super::create::CreateOptions;
-use super::disk::Disk;
+use super::disk::Names;
 use super::losses;
 use super::open::Search;
 use crate::cli::{Failure, print_done};
@@ -12,11 +12,16 @@ use volume::tcrypt::{Family, Keyfiles, Progress};
 use volume::{Parameters, Place};
 
 /// Makes a hidden volume at the end of the normal one.
-pub fn hidden(options: &CreateOptions, family: Family, size: u64) -> Result<(), Failure> {
+pub fn hidden(
+    options: &CreateOptions,
+    family: Family,
+    size: u64,
+    names: &Names,
+) -> Result<(), Failure> {
     let image = &options.image;
     let said = |error| losses::at(image, error);
     let creation = options.creation()?;
-    let place = Place::of(Arc::new(Disk::open(image, Use::WriteData)?), None);
+    let place = Place::of(Arc::new(names.open(image, Use::WriteData)?), None);
     let secret = options.secret.secret(family.format(), image)?;
     let outer = Options {
         format: Some(family.format()),

@@ -4,10 +4,9 @@
 mod claim;
 #[cfg(target_os = "linux")]
 mod image;
+mod names;
 mod part;
 
-use super::backups;
-use super::losses;
 #[cfg(target_os = "linux")]
 use crate::cli::CliRemedy;
 use crate::cli::Failure;
@@ -21,14 +20,14 @@ use block::{
 use claim::Claim;
 #[cfg(target_os = "linux")]
 use image::Image;
-pub use part::{choose, chosen, chosen_option, named_whole};
+pub use names::Names;
 #[cfg(target_os = "linux")]
 use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
+use volume::VolumeError;
 use volume::judge::Use;
-use volume::{Opener, VolumeError, operate};
 
 /// A file, a block device, an export of an NBD server, or the inside of a disk image.
 pub enum Disk {
@@ -50,57 +49,9 @@ pub struct Claimed {
     _server: Option<image::Server>,
 }
 
-/// The places that the command line has names for.
-pub struct Named;
-
-impl Opener for Named {
-    fn open(&self, path: &Path, use_: Use) -> Result<Box<dyn BlockDevice>, VolumeError> {
-        Ok(Box::new(Disk::open(path, use_)?))
-    }
-
-    fn check(&self, path: &Path, use_: Use) -> Result<(), VolumeError> {
-        Ok(Disk::check_free(path, use_)?)
-    }
-
-    fn part(&self, path: &Path) -> Option<String> {
-        chosen(path)
-    }
-}
-
 impl Disk {
-    /// Opens the file, device or export that `place` names. A writer locks out all other programs.
-    /// If a command that changes headers writes, the header is backed up first.
-    pub fn open(place: &Path, use_: Use) -> Result<Self, Failure> {
-        let disk = Self::held(place, use_, false)?;
-        if use_ != Use::Read {
-            backups::keep(place, &disk)?;
-        }
-        Ok(disk)
-    }
-
-    /// Opens it for reading, and keeps out writers.
-    pub fn steady(place: &Path) -> Result<Self, Failure> {
-        Self::held(place, Use::Read, true)
-    }
-
-    /// Refuses what [`open`](Self::open) would refuse for this use.
-    pub fn check_free(place: &Path, use_: Use) -> Result<(), Failure> {
-        Self::held(place, use_, false).map(drop)
-    }
-
-    fn held(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
-        let whole = Self::all_held(place, use_, steady)?;
-        let write = use_ != Use::Read;
-        let disk = match chosen(place) {
-            None => whole,
-            Some(name) => Self::Part(Box::new(part::OpenPart::of(whole, place, &name, write)?)),
-        };
-        volume::check_opened(&disk, place, use_, steady)
-            .map_err(|error| losses::at(place, error))?;
-        Ok(disk)
-    }
-
-    fn all_held(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
+    /// Opens all of the file, device or export that `place` names.
+    fn whole(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
         if is_remote(place) {
             return Self::remote(place, use_ != Use::Read, use_.hold(steady));
         }
@@ -326,30 +277,6 @@ pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Fai
         ),
         "Name another file or device.",
     ))
-}
-
-/// Refuses the file or device of a path that another program is reencrypting; to those
-/// who open it by other means.
-///
-/// # Errors
-/// Exit code 4, and those of opening it for reading.
-pub fn check_settled(place: &Path) -> Result<(), Failure> {
-    Ok(volume::check_settled(
-        &Disk::open(place, Use::Read)?,
-        place,
-    )?)
-}
-
-/// Opens what is to be overwritten, if it is not in use and, unless the loss is
-/// `confirmed`, holds nothing. It is looked at while it is held, so that no other command
-/// writes to it in between.
-pub fn take_over(place: &Path, confirmed: bool) -> Result<Disk, Failure> {
-    losses::guard_use(place)?;
-    let disk = Disk::held(place, Use::Overwrite, false)?;
-    operate::check_blank(&disk, losses::accepted(confirmed))
-        .map_err(|error| losses::at(place, error))?;
-    backups::keep(place, &disk)?;
-    Ok(disk)
 }
 
 #[cfg(target_os = "linux")]

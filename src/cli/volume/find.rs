@@ -1,6 +1,6 @@
 //! `cryptmark volume find`: what a disk or its image is divided into, and what each part holds.
 
-use super::disk::Disk;
+use super::disk::Names;
 use super::recognise;
 use crate::cli::plain::word;
 use crate::cli::{Failure, print};
@@ -103,9 +103,9 @@ impl<'a> Seen<'a> {
 }
 
 /// Runs the command.
-pub fn run(options: &FindOptions) -> Result<(), Failure> {
+pub fn run(options: &FindOptions, names: &Names) -> Result<(), Failure> {
     let image = &options.image;
-    let disk = Disk::open(image, Use::Read)?;
+    let disk = names.open(image, Use::Read)?;
     if let Some(wrapped) = recognise::wrapped(image, &disk)? {
         return Err(wrapped);
     }

@@ -10,6 +10,7 @@ pub use own::{check_to_write, refused};
 
 use super::arguments::VolumeArguments;
 use super::backups::{self, Change, Otherwise};
+use super::disk::Names;
 use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use clap::{Args, Subcommand};
@@ -116,17 +117,17 @@ impl HeaderOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &HeaderOptions) -> Result<(), Failure> {
+pub fn run(options: &HeaderOptions, names: &Names) -> Result<(), Failure> {
     match &options.command {
-        HeaderCommand::Backup(options) => save::run(options),
-        HeaderCommand::Restore(options) => restore::restore(options),
-        HeaderCommand::Backups(options) => backups::list(&options.volume),
-        HeaderCommand::Repair(options) => restore::repair(options),
-        HeaderCommand::Set(options) => set(options),
+        HeaderCommand::Backup(options) => save::run(options, names),
+        HeaderCommand::Restore(options) => restore::restore(options, names),
+        HeaderCommand::Backups(options) => backups::list(&options.volume.with(names)),
+        HeaderCommand::Repair(options) => restore::repair(options, names),
+        HeaderCommand::Set(options) => set(options, names),
     }
 }
 
-fn set(options: &SetOptions) -> Result<(), Failure> {
+fn set(options: &SetOptions, names: &Names) -> Result<(), Failure> {
     if options.label.is_none() && options.subsystem.is_none() && options.uuid.is_none() {
         return Err(Failure::new(
             2,
@@ -134,9 +135,10 @@ fn set(options: &SetOptions) -> Result<(), Failure> {
             "Give --label, --subsystem or --uuid.",
         ));
     }
-    let devices = options.volume.devices(Use::ChangeHeader)?;
+    let volume = options.volume.with(names);
+    let devices = volume.devices(Use::ChangeHeader)?;
     let device = devices.header();
-    let format = options.volume.format(device)?;
+    let format = volume.format(device)?;
     let uuid = options.uuid.as_deref().map(|uuid| match uuid {
         "random" => None,
         uuid => Some(uuid),

@@ -1,14 +1,14 @@
 //! `cryptmark volume info`: what a header says.
 
-use super::arguments::{Devices, VolumeArguments};
+use super::arguments::VolumeArguments;
+use super::disk::Names;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, limits, print};
 use clap::Args;
 use serde_json::Value;
+use volume::info;
 use volume::judge::Use;
-use volume::tcrypt::Family;
-use volume::{Format, info};
 
 /// Options of `cryptmark volume info`.
 #[derive(Debug, Args)]
@@ -24,15 +24,23 @@ pub struct InfoOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &InfoOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(Use::Read)?;
-    let format = options.volume.format(devices.header())?;
-    let mut info = match format {
-        Format::Tcrypt => tcrypt_info(options, &devices, Family::TrueCrypt)?,
-        Format::Veracrypt => tcrypt_info(options, &devices, Family::VeraCrypt)?,
-        format => info::header(format, devices.header())?,
+pub fn run(options: &InfoOptions, names: &Names) -> Result<(), Failure> {
+    let volume = options.volume.with(names);
+    let devices = volume.devices(Use::Read)?;
+    let format = volume.format(devices.header())?;
+    let mut info = match volume.family() {
+        Some(family) => {
+            volume.refuse_foreign_options(format)?;
+            let opening = volume.tcrypt(family)?;
+            let secret = options.secret.secret(format, volume.image())?;
+            let search = Search::start()?;
+            let watch = |progress| search.watch(progress);
+            let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
+            info::tcrypt(&opening, &unlocked)?
+        }
+        None => info::header(format, devices.header())?,
     };
-    if let Some(writers) = options.volume.writers() {
+    if let Some(writers) = volume.writers() {
         info["in_use"] = format!("for writing, {writers}").into();
     }
     if options.json {
@@ -42,18 +50,6 @@ pub fn run(options: &InfoOptions) -> Result<(), Failure> {
     let mut text = String::new();
     describe(&info, 0, &mut text);
     print(&text)
-}
-
-fn tcrypt_info(options: &InfoOptions, devices: &Devices, family: Family) -> Result<Value, Failure> {
-    options.volume.refuse_foreign_options(family.format())?;
-    let opening = options.volume.tcrypt(family)?;
-    let image = options.volume.image();
-    let secret = options.secret.secret(family.format(), image)?;
-    let search = Search::start()?;
-    let watch = |progress| search.watch(progress);
-    let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
-    drop(search);
-    Ok(info::tcrypt(&opening, &unlocked)?)
 }
 
 /// Indented lines of names and values.

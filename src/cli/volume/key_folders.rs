@@ -1,7 +1,7 @@
 //! Folders of key files. Every file in one of them is a key file, so this program makes no file
 //! there: with it, the same options would open nothing any more.
 
-use super::arguments::side_header;
+use super::disk::Names;
 use crate::cli::Failure;
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const MADE: [&str; 4] = ["header", "output", "fuse", "resume"];
 ///
 /// # Errors
 /// Exit code 2.
-pub fn check(arguments: &ArgMatches) -> Result<(), Failure> {
+pub fn check(arguments: &ArgMatches, names: &Names) -> Result<(), Failure> {
     let (mut name, mut here) = ("", arguments);
     while let Some((inner, arguments)) = here.subcommand() {
         (name, here) = (inner, arguments);
@@ -39,7 +39,7 @@ pub fn check(arguments: &ArgMatches) -> Result<(), Failure> {
     let made: Vec<PathBuf> = match name {
         "create" => made.chain(images).collect(),
         "reencrypt" => made
-            .chain(images.map(|image| side_header(&image)))
+            .chain(images.map(|image| names.side_header(&image)))
             .collect(),
         _ => made.collect(),
     };

@@ -1,8 +1,7 @@
 //! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
 
-use super::arguments::{Devices, VolumeArguments};
-use super::backups;
-use super::disk::Disk;
+use super::arguments::{Devices, Volume, VolumeArguments};
+use super::disk::{Disk, Names};
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::{Empty, SecretArguments};
@@ -99,12 +98,12 @@ fn unlock(
 }
 
 /// Gives a keyslot another passphrase.
-pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
-    check_new(&options.volume, &options.new)?;
-    if let Some(family) = options.volume.family() {
-        return tcrypt_passwd(options, family);
+pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
+    check_new(volume, &options.new)?;
+    if let Some(family) = volume.family() {
+        return tcrypt_passwd(options, volume, family);
     }
-    let volume = &options.volume;
     let (devices, format, header) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
     let found = unlock(&header, &devices, &secret, volume.key_slot())?;
@@ -120,13 +119,13 @@ pub fn passwd(options: &PasswdOptions) -> Result<(), Failure> {
     let slot = header.change_key(devices.header(), (&unlocked.key, &new), kdf, slot)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n{}",
-        backups::reminder("the old passphrase")
+        names.backups.reminder("the old passphrase")
     ));
     Ok(())
 }
 
 /// Refuses a new secret in a file that the command changes, because the secret would be lost.
-fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), Failure> {
+fn check_new(volume: &Volume, new: &NewSecretArguments) -> Result<(), Failure> {
     for (option, path) in new.named() {
         volume.check_distinct(option, standard::input(path))?;
     }
@@ -134,8 +133,7 @@ fn check_new(volume: &VolumeArguments, new: &NewSecretArguments) -> Result<(), F
 }
 
 /// Sets another passphrase of a TrueCrypt or VeraCrypt volume, in the header and its copy.
-fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure> {
-    let volume = &options.volume;
+fn tcrypt_passwd(options: &PasswdOptions, volume: &Volume, family: Family) -> Result<(), Failure> {
     volume.refuse_foreign_options(family.format())?;
     if let Some(option) = options.kdf.given() {
         let title = family.format().title();
@@ -173,16 +171,16 @@ fn tcrypt_passwd(options: &PasswdOptions, family: Family) -> Result<(), Failure>
 }
 
 /// Runs `volume key`.
-pub fn key(options: &KeyOptions) -> Result<(), Failure> {
+pub fn key(options: &KeyOptions, names: &Names) -> Result<(), Failure> {
     match &options.command {
-        KeyCommand::Add(options) => add(options),
-        KeyCommand::Kill(options) => kill(options),
+        KeyCommand::Add(options) => add(options, names),
+        KeyCommand::Kill(options) => kill(options, names),
     }
 }
 
-fn add(options: &AddOptions) -> Result<(), Failure> {
-    check_new(&options.volume, &options.new)?;
-    let volume = &options.volume;
+fn add(options: &AddOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
+    check_new(volume, &options.new)?;
     let (devices, format, header) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
     let found = unlock(&header, &devices, &secret, volume.key_slot())?;
@@ -199,8 +197,8 @@ fn add(options: &AddOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn kill(options: &KillOptions) -> Result<(), Failure> {
-    let volume = &options.volume;
+fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
     let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
         (Some(slot), true) if !options.secret.is_given() => {
             let (devices, _, header) = open(volume, volume.devices(Use::ChangeHeader)?)?;
@@ -220,23 +218,20 @@ fn kill(options: &KillOptions) -> Result<(), Failure> {
     header.kill_key(devices.header(), slot, options.yes)?;
     print_done(&format!(
         "key slot {slot} is removed\n{}",
-        backups::reminder("what it opened with")
+        names.backups.reminder("what it opened with")
     ));
     Ok(())
 }
 
 /// Opens the volume for reading, after a check that the header can be changed. So the user types no
 /// passphrase for a command that would be refused.
-fn look(volume: &VolumeArguments) -> Result<(Devices, Format, LuksHeader), Failure> {
+fn look(volume: &Volume) -> Result<(Devices, Format, LuksHeader), Failure> {
     volume.check_free()?;
     open(volume, volume.devices(Use::Read)?)
 }
 
 /// The format of the volume on `devices`, and its header.
-fn open(
-    volume: &VolumeArguments,
-    devices: Devices,
-) -> Result<(Devices, Format, LuksHeader), Failure> {
+fn open(volume: &Volume, devices: Devices) -> Result<(Devices, Format, LuksHeader), Failure> {
     let format = volume.format(devices.header())?;
     volume.check_luks(devices.header())?;
     let header = header(format, devices.header())?;
@@ -247,7 +242,7 @@ fn open(
 /// wait. If `secret` opened another header than this one, it must open this one as well, or nothing
 /// is changed.
 fn take(
-    volume: &VolumeArguments,
+    volume: &Volume,
     (header, unlocked): (LuksHeader, Unlocked),
     secret: &Secret,
     slot: Option<u32>,

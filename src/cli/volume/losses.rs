@@ -2,8 +2,7 @@
 
 mod fitting;
 
-use super::arguments::side_header;
-use super::disk::{self, Disk};
+use super::disk::{self, Names};
 use crate::cli::Failure;
 use block::signature::{self, Bytes, Content};
 use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
@@ -18,8 +17,8 @@ use volume::{VolumeError, operate};
 ///
 /// # Errors
 /// Exit code 4; those of reading it.
-pub fn guard_use(place: &Path) -> Result<(), Failure> {
-    let side = side_header(place);
+pub fn guard_use(place: &Path, names: &Names) -> Result<(), Failure> {
+    let side = names.side_header(place);
     if side.exists() {
         return Err(Failure::new(
             4,
@@ -37,7 +36,7 @@ pub fn guard_use(place: &Path) -> Result<(), Failure> {
     }
     // The loss is confirmed as far as this goes: what it holds is asked for when it is held.
     signature::guard(place, true).map_err(VolumeError::Block)?;
-    disk::check_settled(place)
+    names.check_settled(place)
 }
 
 /// Refuses to let what is open as `file` be overwritten if it holds anything.
@@ -46,11 +45,11 @@ pub fn guard_use(place: &Path) -> Result<(), Failure> {
 /// Exit code 4 with all that is known of what it holds; those of reading it.
 pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
     let content = signature::stored(place, file).map_err(VolumeError::Block)?;
-    match content.is_blank() {
-        true => Ok(()),
-        false => operate::check_content(&content, &Disk::open(place, Use::Read)?, &[])
-            .map_err(|error| at(place, error)),
+    if content.is_blank() {
+        return Ok(());
     }
+    let disk = Names::default().open(place, Use::Read)?;
+    operate::check_content(&content, &disk, &[]).map_err(|error| at(place, error))
 }
 
 /// The losses that the user accepts with `--yes`: all that can be accepted.

@@ -44,8 +44,9 @@ mod umount;
 use super::elsewhere::{mount, serve, status, trim_check, umount};
 
 use super::Failure;
-use backups::{Change, Otherwise};
+use backups::{Backups, Change, Otherwise};
 use clap::{ArgMatches, Args, Subcommand};
+use disk::Names;
 use std::path::{Path, PathBuf};
 
 /// Options of `cryptmark volume`.
@@ -112,39 +113,39 @@ enum VolumeCommand {
 
 /// Runs the command; `arguments` are those of the whole program.
 pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failure> {
-    if let Some(partition) = &options.partition {
-        disk::choose(image(arguments)?, partition);
-    }
-    key_folders::check(arguments)?;
-    if let Some(change) = options
-        .command
-        .change()
-        .filter(|_| !options.no_header_backup)
-    {
-        backups::begin(change);
-    }
+    let chosen = match &options.partition {
+        Some(partition) => Some((image(arguments)?.to_owned(), partition.clone())),
+        None => None,
+    };
+    let change = options.command.change();
+    let names = &Names {
+        chosen,
+        backups: Backups::before(change.filter(|_| !options.no_header_backup)),
+        ..Names::default()
+    };
+    key_folders::check(arguments, names)?;
     let outcome = match &options.command {
-        VolumeCommand::Create(options) => create::run(options),
-        VolumeCommand::Passwd(options) => keys::passwd(options),
-        VolumeCommand::Key(options) => keys::key(options),
-        VolumeCommand::Reencrypt(options) => reencrypt::run(options),
-        VolumeCommand::Convert(options) => convert::run(options),
-        VolumeCommand::Resize(options) => resize::run(options),
-        VolumeCommand::Header(options) => header::run(options),
-        VolumeCommand::Open(options) => open::run(options),
-        VolumeCommand::Find(options) => find::run(options),
-        VolumeCommand::Recall(options) => recall::run(options),
-        VolumeCommand::Info(options) => info::run(options),
-        VolumeCommand::Export(options) => copy::export(options),
-        VolumeCommand::Serve(options) => serve::run(options),
-        VolumeCommand::Import(options) => copy::import(options),
-        VolumeCommand::Mount(options) => mount::run(options),
+        VolumeCommand::Create(options) => create::run(options, names),
+        VolumeCommand::Passwd(options) => keys::passwd(options, names),
+        VolumeCommand::Key(options) => keys::key(options, names),
+        VolumeCommand::Reencrypt(options) => reencrypt::run(options, names),
+        VolumeCommand::Convert(options) => convert::run(options, names),
+        VolumeCommand::Resize(options) => resize::run(options, names),
+        VolumeCommand::Header(options) => header::run(options, names),
+        VolumeCommand::Open(options) => open::run(options, names),
+        VolumeCommand::Find(options) => find::run(options, names),
+        VolumeCommand::Recall(options) => recall::run(options, names),
+        VolumeCommand::Info(options) => info::run(options, names),
+        VolumeCommand::Export(options) => copy::export(options, names),
+        VolumeCommand::Serve(options) => serve::run(options, names),
+        VolumeCommand::Import(options) => copy::import(options, names),
+        VolumeCommand::Mount(options) => mount::run(options, names),
         VolumeCommand::Umount(options) => umount::run(options),
         VolumeCommand::TrimCheck(options) => trim_check::run(options),
         VolumeCommand::Status(options) => status::run(options),
     };
     if outcome.is_ok() {
-        backups::end();
+        names.backups.end();
     }
     outcome
 }

@@ -2,6 +2,7 @@
 //! file.
 
 use super::arguments::VolumeArguments;
+use super::disk::Names;
 use super::pinned::Pinned;
 use super::place;
 use super::protection::ProtectionArguments;
@@ -74,7 +75,7 @@ enum What {
 }
 
 /// Runs the command.
-pub fn run(options: &MountOptions) -> Result<(), Failure> {
+pub fn run(options: &MountOptions, names: &Names) -> Result<(), Failure> {
     let root = rustix::process::geteuid().is_root();
     let what = options
         .what
@@ -99,7 +100,7 @@ pub fn run(options: &MountOptions) -> Result<(), Failure> {
     // The remains of a killed server are removed by now.
     let place = mount_point(&options.directory, options.yes)?;
     let exported = service.export(
-        &options.volume,
+        &options.volume.with(names),
         &options.secret,
         &options.protection,
         options.yes,

@@ -1,6 +1,7 @@
 //! `cryptmark volume open`: does it open, and as what?
 
-use super::arguments::{Devices, VolumeArguments};
+use super::arguments::{Devices, Volume, VolumeArguments};
+use super::disk::Names;
 use super::header::{check_to_write, unlock_alone};
 use super::losses;
 use super::secrets::SecretArguments;
@@ -29,16 +30,17 @@ pub struct OpenOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &OpenOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(Use::Read)?;
-    let opened_as = options.volume.format(devices.header())?;
-    if opened_as == Format::Bestcrypt && !options.volume.is_experimental() {
-        return bestcrypt(options, &devices);
+pub fn run(options: &OpenOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
+    let devices = volume.devices(Use::Read)?;
+    let opened_as = volume.format(devices.header())?;
+    if opened_as == Format::Bestcrypt && !volume.is_experimental() {
+        return bestcrypt(options, volume, &devices);
     }
-    if let Some(text) = unlock_alone(&options.volume, &options.secret, &devices)? {
+    if let Some(text) = unlock_alone(volume, &options.secret, &devices)? {
         return print(&text);
     }
-    let opened = unlock(&options.volume, &options.secret, &devices, READ)?;
+    let opened = unlock(volume, &options.secret, &devices, READ)?;
     let mut text = match (opened.slot, &opened.bitlk) {
         (Some(slot), Some(_)) => format!("protector   {slot}\n"),
         (Some(slot), None) => format!("keyslot     {slot}\n"),
@@ -62,13 +64,13 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
         text += &format!("key         {} bits\n", sealed.key.len() * 8);
         text += &format!("sector size {} bytes\n", sealed.sector_size.bytes());
     }
-    if let Some(writers) = options.volume.writers() {
+    if let Some(writers) = volume.writers() {
         text += &format!("in use      for writing, {writers}\n");
     }
     let is_unfit = |warning: &Warning| matches!(warning, Warning::Unfit { .. });
     let is_warned = opened.warnings.iter().any(is_unfit);
-    let volume = opened.device(devices.header(), devices.data())?;
-    let found = match signature::names(&volume) {
+    let plaintext = opened.device(devices.header(), devices.data())?;
+    let found = match signature::names(&plaintext) {
         Ok(found) => found,
         // A sector without a right tag was never written, or is lost.
         Err(BlockError::Tampered { .. }) => Vec::new(),
@@ -77,7 +79,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
     let names: Vec<_> = found.iter().map(ToString::to_string).collect();
     if !names.is_empty() {
         text += &format!("holds       {}\n", names.join(", "));
-    } else if options.volume.is_headless() {
+    } else if volume.is_headless() {
         text += "holds       unknown data\n";
         if !is_warned {
             eprintln!(
@@ -86,7 +88,7 @@ pub fn run(options: &OpenOptions) -> Result<(), Failure> {
             );
         }
         if opened_as == Format::Plain {
-            let tried = match options.volume.earlier_plain()? {
+            let tried = match volume.earlier_plain()? {
                 Some(_) => " Both were tried.",
                 None => "",
             };
@@ -102,12 +104,10 @@ const PLAIN_DEFAULTS: &str = "warning: cryptsetup's plain mode without options i
      --hash sha256` from 2.7 on";
 
 /// Checks the passphrase of a BestCrypt container. This works even if its data cannot be opened.
-fn bestcrypt(options: &OpenOptions, devices: &Devices) -> Result<(), Failure> {
-    options.volume.refuse_foreign_options(Format::Bestcrypt)?;
+fn bestcrypt(options: &OpenOptions, volume: &Volume, devices: &Devices) -> Result<(), Failure> {
+    volume.refuse_foreign_options(Format::Bestcrypt)?;
     let header = bestcrypt::Header::read(devices.data())?;
-    let secret = options
-        .secret
-        .secret(Format::Bestcrypt, options.volume.image())?;
+    let secret = options.secret.secret(Format::Bestcrypt, volume.image())?;
     let unlocked = header.unlock(devices.data(), &secret, &Limits::default())?;
     let slot = unlocked
         .slot
@@ -124,7 +124,7 @@ pub const READ: (Access, &[State]) = (Access::Read, &[]);
 /// Opens the volume that the options name, for this access. If it is going to be written, these
 /// losses are accepted.
 pub fn unlock(
-    volume: &VolumeArguments,
+    volume: &Volume,
     secret: &SecretArguments,
     devices: &Devices,
     (access, accepted): (Access, &[State]),

@@ -2,8 +2,8 @@
 
 mod kept;
 
-use super::arguments::{Devices, VolumeArguments};
-use super::disk::check_distinct;
+use super::arguments::{Devices, Volume, VolumeArguments};
+use super::disk::{Names, check_distinct};
 use super::secrets::{SecretArguments, can_ask};
 use super::typed;
 use crate::cli::progress::Progress;
@@ -75,11 +75,12 @@ pub struct RecallOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &RecallOptions) -> Result<(), Failure> {
-    let devices = options.volume.devices(Use::Read)?;
-    let format = options.volume.format(devices.header())?;
+pub fn run(options: &RecallOptions, names: &Names) -> Result<(), Failure> {
+    let (pims, arguments) = options.volume.with_first_pim();
+    let volume = &arguments.with(names);
+    let devices = volume.devices(Use::Read)?;
+    let format = volume.format(devices.header())?;
     check_format(format)?;
-    let (pims, volume) = options.volume.with_first_pim();
     let opening = match format {
         // Its passphrase can be told to be right, whatever becomes of its data.
         Format::Bestcrypt => {
@@ -88,7 +89,7 @@ pub fn run(options: &RecallOptions) -> Result<(), Failure> {
         }
         _ => volume.opening(format)?,
     };
-    options.check_files()?;
+    options.check_files(volume)?;
     if opening.needs_no_secret(devices.header())? {
         return Err(Failure::new(
             2,
@@ -96,7 +97,7 @@ pub fn run(options: &RecallOptions) -> Result<(), Failure> {
             "Run `cryptmark volume open` without one.",
         ));
     }
-    let secret = options.secret.secret(format, options.volume.image())?;
+    let secret = options.secret.secret(format, volume.image())?;
     let usual = Characters::default();
     let characters = options.characters.as_ref().unwrap_or(&usual);
     let layouts = options.typed_on.zip(options.meant);
@@ -114,11 +115,11 @@ pub fn run(options: &RecallOptions) -> Result<(), Failure> {
 
 impl RecallOptions {
     /// Refuses to keep the search in a file that the command reads.
-    fn check_files(&self) -> Result<(), Failure> {
+    fn check_files(&self, volume: &Volume) -> Result<(), Failure> {
         let Some(path) = &self.resume else {
             return Ok(());
         };
-        self.volume.check_distinct("--resume", path)?;
+        volume.check_distinct("--resume", path)?;
         for (_, named) in self.secret.named() {
             check_distinct("--resume", path, named)?;
         }

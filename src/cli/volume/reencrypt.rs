@@ -1,6 +1,7 @@
 //! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
 
-use super::arguments::VolumeArguments;
+use super::arguments::{Volume, VolumeArguments};
+use super::disk::Names;
 use super::header::refused;
 use super::keyslot::{KdfArguments, KeptArguments};
 use super::open::Search;
@@ -57,8 +58,8 @@ pub struct ReencryptOptions {
 }
 
 /// Runs the command; what it says comes when all is done.
-pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
-    let volume = &options.volume;
+pub fn run(options: &ReencryptOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
     let change = match (options.encrypt, options.decrypt) {
         (true, _) => Change::Encrypt,
         (_, true) => Change::Decrypt,
@@ -73,7 +74,7 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
     let done = operate::reencrypt(&volume.site(), change, &wanted, &asked);
     // Its bar goes before anything is said.
     drop(asked);
-    match done.map_err(|error| said(options, error))? {
+    match done.map_err(|error| said(volume, error))? {
         Reencrypted::Done => print("done\n"),
         Reencrypted::PutBack => {
             print("the header is back in its place; no reencryption had begun\n")
@@ -82,15 +83,15 @@ pub fn run(options: &ReencryptOptions) -> Result<(), Failure> {
 }
 
 /// What is said of this error.
-fn said(options: &ReencryptOptions, error: VolumeError) -> Failure {
-    let volume = &options.volume;
-    let devices = match &error {
-        VolumeError::NoSignature { .. } | VolumeError::StartLost => volume.devices(Use::Read).ok(),
-        VolumeError::Judged(finding) if finding.state == State::OtherHeader => {
-            volume.devices(Use::Read).ok()
-        }
-        _ => None,
+fn said(volume: &Volume, error: VolumeError) -> Failure {
+    let is_told = match &error {
+        VolumeError::Judged(finding) => finding.state == State::OtherHeader,
+        error => matches!(
+            error,
+            VolumeError::NoSignature { .. } | VolumeError::StartLost
+        ),
     };
+    let devices = is_told.then(|| volume.devices(Use::Read).ok()).flatten();
     match (&error, devices, volume.named_header()) {
         (VolumeError::Judged(_), Some(devices), Some(named)) => {
             let headers: [&dyn BlockDevice; 2] = [devices.header(), devices.data()];

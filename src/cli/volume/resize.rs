@@ -1,6 +1,7 @@
 //! `cryptmark volume resize`: more or less data in a file.
 
 use super::arguments::{Extent, VolumeArguments};
+use super::disk::Names;
 use super::open::Search;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done};
@@ -26,8 +27,8 @@ pub struct ResizeOptions {
 }
 
 /// Runs the command.
-pub fn run(options: &ResizeOptions) -> Result<(), Failure> {
-    let volume = &options.volume;
+pub fn run(options: &ResizeOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
     let format = volume.family().map(|family| family.format());
     if let Some(format) = format {
         volume.refuse_foreign_options(format)?;

@@ -5,7 +5,8 @@
 mod disk;
 mod tls;
 
-use super::arguments::VolumeArguments;
+use super::arguments::{Volume, VolumeArguments};
+use super::disk::Names;
 use super::mount::{Mounted, visibility};
 use super::pinned::Pinned;
 use super::place;
@@ -71,17 +72,17 @@ struct Way {
 }
 
 /// Runs the command.
-pub fn run(options: &ServeOptions) -> Result<(), Failure> {
+pub fn run(options: &ServeOptions, names: &Names) -> Result<(), Failure> {
     match (&options.way.nbd, &options.way.fuse) {
-        (Some(place), _) => over_nbd(options, place),
-        (None, Some(file)) => as_file(options, file),
-        (None, None) => as_disk(options),
+        (Some(place), _) => over_nbd(options, names, place),
+        (None, Some(file)) => as_file(options, names, file),
+        (None, None) => as_disk(options, names),
     }
 }
 
 impl ServeOptions {
-    fn export(&self, service: &Service) -> Result<Exported, Failure> {
-        service.export(&self.volume, &self.secret, &self.protection, self.yes)
+    fn export(&self, volume: &Volume, service: &Service) -> Result<Exported, Failure> {
+        service.export(volume, &self.secret, &self.protection, self.yes)
     }
 
     fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
@@ -94,14 +95,14 @@ impl ServeOptions {
     }
 }
 
-fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
+fn over_nbd(options: &ServeOptions, names: &Names, place: &OsString) -> Result<(), Failure> {
     let place = Place::parse(place)?.absolute()?;
     check_exposure(&place, options)?;
     let mut volumes = vec![options.volume.clone()];
     for image in &options.more {
-        volumes.push(options.volume.of(image)?);
+        volumes.push(options.volume.with(names).of(image)?);
     }
-    let names = names(options)?;
+    let export_names = export_names(options)?;
     let securing = options.tls.securing()?;
     let all: Vec<&VolumeArguments> = volumes.iter().collect();
     let Some(service) = options.service.begin(&all)? else {
@@ -110,8 +111,8 @@ fn over_nbd(options: &ServeOptions, place: &OsString) -> Result<(), Failure> {
     let mut exports = Vec::new();
     let mut named = Vec::new();
     let mut threads = 1;
-    for (volume, name) in volumes.iter().zip(names) {
-        let exported = service.export(volume, &options.secret, &options.protection, options.yes)?;
+    for (volume, name) in volumes.iter().zip(export_names) {
+        let exported = options.export(&volume.with(names), &service)?;
         threads = threads.max(exported.threads);
         exports.push(exported.export.clone());
         named.push(Named {
@@ -165,7 +166,7 @@ fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> 
 }
 
 /// The names of the exports. Several exports are named by their files.
-fn names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
+fn export_names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
     if options.more.is_empty() {
         let name = options.name.clone().unwrap_or_default();
         return match name.len() > nbd::LONGEST_NAME {
@@ -235,12 +236,12 @@ impl From<ServeError> for Failure {
     }
 }
 
-fn as_file(options: &ServeOptions, file: &Path) -> Result<(), Failure> {
+fn as_file(options: &ServeOptions, names: &Names, file: &Path) -> Result<(), Failure> {
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
     let mut spot = Spot::find(file)?;
-    let exported = options.export(&service)?;
+    let exported = options.export(&options.volume.with(names), &service)?;
     let outcome = spot.make(&service).and_then(|file| {
         let visibility = visibility(options.allow_other);
         let mut mounted = Mounted::over(&service, &exported, &file, visibility)?;
@@ -343,7 +344,7 @@ fn unusable(file: &Path, error: &io::Error) -> Failure {
 use disk::as_disk;
 
 #[cfg(not(all(feature = "ublk", target_os = "linux")))]
-fn as_disk(_: &ServeOptions) -> Result<(), Failure> {
+fn as_disk(_: &ServeOptions, _: &Names) -> Result<(), Failure> {
     Err(Failure::new(
         1,
         "this program was built without ublk",

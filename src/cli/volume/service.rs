@@ -11,7 +11,7 @@
 
 pub mod record;
 
-use super::arguments::VolumeArguments;
+use super::arguments::{Volume, VolumeArguments};
 use super::disk::{Disk, whole_name};
 use super::losses::accepted;
 use super::open::unlock;
@@ -230,7 +230,7 @@ pub struct Service {
 /// Has the header of a LUKS2 volume remember that discards leave zeros; says whether it does. Other
 /// formats cannot remember it: what asks for zeros gets zeros that are written, and discards leave
 /// noise.
-fn remember_holes(volume: &VolumeArguments, header: &Disk) -> Result<bool, Failure> {
+fn remember_holes(volume: &Volume, header: &Disk) -> Result<bool, Failure> {
     match volume.format(header)? {
         Format::Luks2 => Ok(luks2::Header::read(header)?.remember_holes(header)?),
         _ => Ok(false),
@@ -254,7 +254,7 @@ impl Service {
     /// may be another's.
     pub fn export(
         &self,
-        volume: &VolumeArguments,
+        volume: &Volume,
         secret: &SecretArguments,
         protection: &ProtectionArguments,
         yes: bool,

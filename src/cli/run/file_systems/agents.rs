@@ -2,7 +2,7 @@
 
 use crate::cli::VERSION;
 use crate::cli::run::{Destination, Failure, Progress, RunOptions, energy, stop_on_signal};
-use crate::cli::volume::disk::check_settled;
+use crate::cli::volume::disk::Names;
 use block::hold::{self, Hold};
 use block::signature;
 use bytesize::ByteSize;
@@ -136,7 +136,7 @@ impl RunOptions {
         }
         let refused = lab::target::StorageError::Block;
         signature::guard(&at, self.yes).map_err(refused)?;
-        check_settled(&at)?;
+        Names::default().check_settled(&at)?;
         let held = match at.is_file() {
             true => Some(hold::open(&at, true, Hold::Usual).map_err(refused)?),
             false => None,

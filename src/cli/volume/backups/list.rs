@@ -1,9 +1,9 @@
 //! `cryptmark volume header backups`: what is kept of a volume.
 
-use super::{mark, plain_name, whole_name};
+use super::{mark, plain_name};
 use crate::cli::plain::word;
-use crate::cli::volume::arguments::VolumeArguments;
-use crate::cli::volume::disk::{Disk, chosen_option};
+use crate::cli::volume::arguments::Volume;
+use crate::cli::volume::disk::{Disk, Names};
 use crate::cli::{Failure, print};
 use etcetera::BaseStrategy;
 use std::io;
@@ -69,7 +69,7 @@ impl Stored {
 
     /// Whether `header` in its place would be that of other data, or of another key of theirs.
     pub fn is_of_other_data_than(&self, header: &LuksHeader) -> bool {
-        let disk = Disk::open(&self.path, Use::Read);
+        let disk = Names::default().open(&self.path, Use::Read);
         let kept = disk.ok().and_then(|disk| LuksHeader::read(&disk).ok());
         let differs = |loss: &Loss| matches!(loss, Loss::Key | Loss::Data | Loss::Reencryption);
         kept.is_some_and(|kept| kept.losses(header).iter().any(differs))
@@ -91,12 +91,12 @@ impl Stored {
 }
 
 /// Lists the backups of a volume, the newest last, and says how one comes back.
-pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
+pub fn run(volume: &Volume) -> Result<(), Failure> {
     let place_of_header = volume.header_path();
     let place_of_header = place_of_header.as_deref().unwrap_or(volume.image());
-    let of_place = mark(&whole_name(place_of_header));
+    let of_place = mark(&volume.names.full_name(place_of_header));
     // A header that is lost does not tell its UUID; its place is the same.
-    let disk = Disk::open(place_of_header, Use::Read).ok();
+    let disk = volume.names.open(place_of_header, Use::Read).ok();
     let header = disk.as_ref().and_then(|disk| LuksHeader::read(disk).ok());
     let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
     let folder = place();
@@ -120,9 +120,11 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
     let mut text = String::new();
     let mut newest = None;
     for stored in &own {
+        // Another volume was there before, and its data may be there still.
+        let is_own = Some(&stored.volume) == uuid.as_ref();
         let is_other = header
             .as_ref()
-            .is_some_and(|header| stored.is_of_other_data_than(header));
+            .is_some_and(|header| is_own && stored.is_of_other_data_than(header));
         if !is_other {
             newest = Some(stored);
         }
@@ -169,7 +171,10 @@ pub fn run(volume: &VolumeArguments) -> Result<(), Failure> {
                 "veracrypt" | ENDS => " --type veracrypt",
                 _ => "",
             };
-            let part = chosen_option(volume.image());
+            let part = match volume.names.part(volume.image()) {
+                Some(name) => format!(" --partition '{}'", name.replace('\'', "'\\''")),
+                None => String::new(),
+            };
             format!("cryptmark volume header restore {image}{part}{detached}{kind} --input {file}")
         }
     };

@@ -1,50 +1,12 @@
-//! `--partition`: a part of a disk in the place of the whole one, for every command.
-//!
-//! A command works on one image. It says once which part of that is meant, and whatever
-//! opens that image has the part; headers and backups in other files stay whole.
+//! A part of a disk in the place of the whole one, which `--partition` names.
 
 use super::Disk;
 use crate::cli::Failure;
 use block::{BlockDevice, BlockError, ByteRange, Extent};
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::path::Path;
+use std::sync::Arc;
 use volume::VolumeError;
 use volume::parts::{Part, PartError, Parts};
-
-/// The image of this command, and the part of it that is meant.
-static CHOSEN: OnceLock<(PathBuf, String)> = OnceLock::new();
-
-/// From now on, `image` stands for a part of it.
-pub fn choose(image: &Path, partition: &str) {
-    // A process runs one command.
-    let _ = CHOSEN.set((image.to_owned(), partition.to_owned()));
-}
-
-/// The part that `place` stands for.
-pub fn chosen(place: &Path) -> Option<String> {
-    let (image, partition) = CHOSEN.get()?;
-    (image == place).then(|| partition.clone())
-}
-
-/// The option that says so, for a command that the user is told to run.
-pub fn chosen_option(place: &Path) -> String {
-    match chosen(place) {
-        Some(name) => format!(" --partition '{}'", name.replace('\'', "'\\''")),
-        None => String::new(),
-    }
-}
-
-/// `name` of a place with the part that it stands for: another part is another volume.
-pub fn named_whole(place: &Path, name: PathBuf) -> PathBuf {
-    match chosen(place) {
-        None => name,
-        Some(part) => {
-            let mut name = name.into_os_string();
-            name.push(format!("#{part}"));
-            name.into()
-        }
-    }
-}
 
 /// A part, and the disk that it is on.
 pub struct OpenPart {

@@ -1,6 +1,6 @@
 //! A header without its volume: a backup, which can be tested.
 
-use crate::cli::volume::arguments::{Devices, VolumeArguments};
+use crate::cli::volume::arguments::{Devices, Volume};
 use crate::cli::volume::secrets::SecretArguments;
 use crate::cli::{Failure, limits};
 use block::BlockDevice;
@@ -9,7 +9,7 @@ use volume::LuksHeader;
 /// Opens the header in a file that ends where the data would begin, and says so;
 /// nothing if there are data, or no header.
 pub fn unlock(
-    volume: &VolumeArguments,
+    volume: &Volume,
     secret: &SecretArguments,
     devices: &Devices,
 ) -> Result<Option<String>, Failure> {

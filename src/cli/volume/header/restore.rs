@@ -2,9 +2,8 @@
 
 use super::save::no_luks;
 use super::{RepairOptions, RestoreOptions};
-use crate::cli::volume::arguments::VolumeArguments;
-use crate::cli::volume::backups;
-use crate::cli::volume::disk::Disk;
+use crate::cli::volume::arguments::Volume;
+use crate::cli::volume::disk::Names;
 use crate::cli::volume::open::Search;
 use crate::cli::{CliRemedy, Failure, print_done};
 use volume::judge::{State, Use};
@@ -13,43 +12,36 @@ use volume::tcrypt::Progress;
 use volume::{Format, LuksHeader, Place, VolumeError};
 
 /// Puts header and keyslots back.
-pub fn restore(options: &RestoreOptions) -> Result<(), Failure> {
-    let volume = &options.volume;
+pub fn restore(options: &RestoreOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
     volume.check_distinct("--input", &options.input)?;
-    let saved = Disk::open(&options.input, Use::Read)?;
+    let saved = names.open(&options.input, Use::Read)?;
     let format = volume.family().map(|family| family.format());
     if format.is_none() {
         // No passphrase is typed, and nothing held, for a file that is no backup.
         LuksHeader::read(&saved).map_err(no_luks)?;
     }
     let place = place(volume)?;
-    let secret = match format {
-        Some(format) => Some(options.secret.secret(format, &options.input)?),
-        None => None,
-    };
+    let secret = format.map(|format| options.secret.secret(format, &options.input));
+    let secret = secret.transpose()?;
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });
     let wanted = volume.options(options.yes)?;
     let mended = operate::restore_header(&place, &saved, secret.as_ref(), &wanted, &watch);
     drop(search);
     let mended = mended.map_err(|error| volume.at(error))?;
-    backups::spare(&options.input);
-    say(&mended, mended.has_lost)
+    names.backups.spare(&options.input);
+    say(&mended, mended.has_lost, names)
 }
 
 /// Mends what can be mended.
-pub fn repair(options: &RepairOptions) -> Result<(), Failure> {
-    let volume = &options.volume;
+pub fn repair(options: &RepairOptions, names: &Names) -> Result<(), Failure> {
+    let volume = &options.volume.with(names);
     let format = volume.family().map(|family| family.format());
     let place = place(volume)?;
-    let secret = match (format, options.secret.is_given()) {
-        (None, false) => None,
-        (format, _) => Some(
-            options
-                .secret
-                .secret(format.unwrap_or(Format::Luks2), volume.image())?,
-        ),
-    };
+    let proved_as = format.or(options.secret.is_given().then_some(Format::Luks2));
+    let secret = proved_as.map(|format| options.secret.secret(format, volume.image()));
+    let secret = secret.transpose()?;
     let is_luks1 = format.is_none() && Format::detect(place.header())? == Some(Format::Luks1);
     let search = Search::start()?;
     let watch = |done, total| search.watch(Progress { done, total });
@@ -58,11 +50,11 @@ pub fn repair(options: &RepairOptions) -> Result<(), Failure> {
     let mended = operate::repair_header(&place, secret.as_ref(), uuid, &wanted, &watch);
     drop(search);
     let mended = mended.map_err(|error| refused(volume, is_luks1, error))?;
-    say(&mended, mended.is_changed)
+    say(&mended, mended.is_changed, names)
 }
 
 /// Holds the volume so that its header can be written.
-fn place(volume: &VolumeArguments) -> Result<Place, Failure> {
+fn place(volume: &Volume) -> Result<Place, Failure> {
     let devices = volume.devices(Use::MendHeader)?;
     match volume.family() {
         Some(family) => volume.refuse_foreign_options(family.format())?,
@@ -72,7 +64,7 @@ fn place(volume: &VolumeArguments) -> Result<Place, Failure> {
 }
 
 /// What is said if a header cannot be mended: where there may be another one.
-fn refused(volume: &VolumeArguments, is_luks1: bool, error: VolumeError) -> Failure {
+fn refused(volume: &Volume, is_luks1: bool, error: VolumeError) -> Failure {
     const BACKUPS: &str = "see `cryptmark volume header backups`, and put a backup back with \
                            `header restore`.";
     let remedy = match &error {
@@ -94,9 +86,9 @@ fn refused(volume: &VolumeArguments, is_luks1: bool, error: VolumeError) -> Fail
 }
 
 /// Says what was done, and where the header of before is if it was replaced.
-fn say(mended: &Mended, replaced: bool) -> Result<(), Failure> {
+fn say(mended: &Mended, replaced: bool, names: &Names) -> Result<(), Failure> {
     let mut text = mended.said.clone();
-    if let (true, Some(path)) = (replaced, backups::kept()) {
+    if let (true, Some(path)) = (replaced, names.backups.kept()) {
         text += &format!("the previous contents are kept in {}\n", path.display());
     }
     match mended.is_changed {

@@ -1,19 +1,20 @@
 //! `cryptmark volume header backup`.
 
 use super::BackupOptions;
+use crate::cli::volume::disk::Names;
 use crate::cli::{Failure, print_done, whole};
 use std::io;
 use volume::judge::Use;
 use volume::{VolumeError, operate};
 
 /// Copies header and keyslots to a new file.
-pub fn run(options: &BackupOptions) -> Result<(), Failure> {
-    let place = options.volume.devices(Use::Read)?.into_place();
-    if options.volume.family().is_none() {
-        options.volume.check_luks(place.header())?;
+pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
+    let volume = options.volume.with(names);
+    let place = volume.devices(Use::Read)?.into_place();
+    if volume.family().is_none() {
+        volume.check_luks(place.header())?;
     }
-    let backup =
-        operate::backup_header(&place, &options.volume.options(false)?).map_err(no_luks)?;
+    let backup = operate::backup_header(&place, &volume.options(false)?).map_err(no_luks)?;
     if backup.is_passing {
         eprintln!(
             "warning: the volume is being reencrypted: as soon as more data is converted, this \

@@ -2,6 +2,7 @@
 
 use super::ServeOptions;
 use crate::cli::Failure;
+use crate::cli::volume::disk::Names;
 use crate::cli::volume::service::{End, Served, joined, record};
 use crate::cli::volume::umount::{Undo, undo};
 use block::signature::is_held;
@@ -19,13 +20,13 @@ const DEPTH: u16 = 64;
 const MOST_QUEUES: usize = 16;
 
 /// Serves the volume until it is ended.
-pub fn as_disk(options: &ServeOptions) -> Result<(), Failure> {
+pub fn as_disk(options: &ServeOptions, names: &Names) -> Result<(), Failure> {
     // Before a passphrase is asked for.
     ublk::check()?;
     let Some(service) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
-    let exported = options.export(&service)?;
+    let exported = options.export(&options.volume.with(names), &service)?;
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let queues = exported.threads.max(cores).min(MOST_QUEUES);
     let disk = Disk::new(&exported.export, queues as u16, DEPTH)?;
