@@ -73,6 +73,8 @@ mod testfile;
 pub mod transfer;
 #[cfg(target_os = "linux")]
 mod uring;
+#[doc(hidden)]
+pub mod xml;
 
 #[allow(unsafe_code)]
 mod sys;

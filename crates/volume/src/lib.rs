@@ -102,8 +102,6 @@ mod unaligned;
 mod unfinished;
 mod volume;
 mod warning;
-#[doc(hidden)]
-pub mod xml;
 
 pub use calibrate::{KdfKind, Machine};
 pub use crypt::CryptDevice;

@@ -155,7 +155,6 @@ impl VolumeArguments {
             parameters: self.parameters()?,
             accepted: losses::accepted(yes).to_vec(),
             limits: limits()?,
-            ..Options::default()
         })
     }
 

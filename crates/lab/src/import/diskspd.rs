@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 const TOOL: &str = "diskspd";
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    if !volume::xml::is_simple(text) {
+    if !block::xml::is_simple(text) {
         return Err(roxmltree::Error::AttributesLimitReached.into());
     }
     let document = Document::parse(text)?;

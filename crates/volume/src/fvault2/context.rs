@@ -2,7 +2,7 @@
 
 use super::damaged;
 use crate::fields::Fields;
-use crate::{Damage, VolumeError, xml};
+use crate::{Damage, VolumeError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roxmltree::{Document, Node};
@@ -62,7 +62,7 @@ impl Context {
 
 /// Parses the property list in `text`.
 pub(super) fn document(text: &str) -> Result<Document<'_>, VolumeError> {
-    let parsed = xml::is_simple(text).then(|| Document::parse(text).ok());
+    let parsed = block::xml::is_simple(text).then(|| Document::parse(text).ok());
     parsed.flatten().ok_or_else(|| {
         damaged(Damage::Kind {
             field: "property list".into(),
