@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use testkit::{CHEAP, Expect as _, Running, Sandbox};
 
@@ -352,54 +352,6 @@ fn root_runs_no_program_of_somebody_elses() {
             .success()
     );
     assert_eq!(fs::read_to_string(&marker).unwrap(), "mount\n");
-}
-
-/// Every program is started by the one function, but for this program itself and what
-/// has a whole path.
-#[test]
-fn no_bare_name_is_run() {
-    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-            if path.is_dir() && !["tests", "testkit", "benches", "fuzz"].contains(&name.as_str()) {
-                sources(&path, found);
-            } else if name.ends_with(".rs") && name != "tests.rs" {
-                found.push(path);
-            }
-        }
-    }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut found = Vec::new();
-    for folder in ["src", "crates"] {
-        sources(&root.join(folder), &mut found);
-    }
-    assert!(found.len() > 300, "{}", found.len());
-    let mut seen = 0;
-    for path in found {
-        let text = fs::read_to_string(&path).unwrap();
-        // Tests run what they like.
-        let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
-        let text = text
-            .split("#[cfg(all(test, unix))]\nmod tests")
-            .next()
-            .unwrap();
-        for (at, _) in text.match_indices("Command::new(") {
-            seen += 1;
-            let argument = &text[at + "Command::new(".len()..];
-            let completions = path.ends_with("src/cli/completions.rs");
-            assert!(
-                !["\"", "&", "format!"]
-                    .iter()
-                    .any(|name| argument.trim_start().starts_with(name))
-                    || completions,
-                "{}: {}",
-                path.display(),
-                argument.lines().next().unwrap()
-            );
-        }
-    }
-    assert!(seen > 3);
 }
 
 #[test]
