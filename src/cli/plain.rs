@@ -90,7 +90,6 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_path_again() {
-        use std::process::Command;
         for path in [
             "a/b.img",
             "a b",
@@ -103,7 +102,7 @@ mod tests {
         ] {
             let line = format!("printf '[%s]' {}", word(Path::new(path)));
             assert_eq!(text(&line, false), line);
-            let mut shell = Command::new("bash");
+            let mut shell = block::program::command("bash");
             shell.env("LC_ALL", "C.UTF-8").args(["-c", &line]);
             let said = match shell.output() {
                 Ok(output) => output.stdout,
