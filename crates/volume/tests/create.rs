@@ -178,6 +178,11 @@ fn a_key_stream_is_used_once() {
         }
     }
     assert!(made_one >= 3 && refused > 50, "{made_one} {refused}");
+    let mut creation = Creation::new(Format::Luks2);
+    creation.parameters.cipher = Some("aes-ctr-plain64".into());
+    made(path, None, &creation).unwrap();
+    let volume = opened(path, None, &creation).unwrap();
+    assert_eq!(volume.info()["warnings"][0]["kind"], "repeated-key-stream");
 }
 
 #[test]

@@ -440,6 +440,7 @@ pub fn end_move(site: &Site<'_>) -> Result<bool, VolumeError> {
     // One that goes to the end, whatever the size, is cryptsetup's, and may be in use.
     if let Some((room, SegmentSize::Fixed(size))) = segment.map(|it| (it.offset, it.size))
         && device.length()? == size + 2 * room
+        && is_blank(&device, size + room, size + 2 * room)?
     {
         device.set_len(size + room)?;
     }
