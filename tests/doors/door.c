@@ -104,7 +104,16 @@ int main(void)
             if (code != CRYPTMARK_OK)
                 ;
             else if (!strcmp(command, "create"))
-                code = cryptmark_create(path, options, 0, NULL, &error);
+                code = cryptmark_create(path, options, name ? strtoull(name, NULL, 10) : 0, NULL,
+                                        &error);
+            else if (!strcmp(command, "add"))
+                code = cryptmark_key_add(path, options, (uint8_t *)name, bytes, NULL, &error);
+            else if (!strcmp(command, "reencrypt"))
+                code = cryptmark_reencrypt(path, options, NULL, &error);
+            else if (!strcmp(command, "encrypt"))
+                code = cryptmark_encrypt(path, options, NULL, &error);
+            else if (!strcmp(command, "decrypt"))
+                code = cryptmark_decrypt(path, options, NULL, &error);
             else if (!strcmp(command, "convert"))
                 code = cryptmark_convert(path, options, &error);
             else if (!strcmp(command, "resize"))

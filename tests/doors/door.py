@@ -11,6 +11,7 @@ SECRETS = ("passphrase", "key_file", "volume_key")
 NUMBERS = ("key_size", "offset", "skip", "size", "sector_size", "key_slot", "veracrypt_pim")
 NUMBERS += ("iter_time",)
 FLAGS = ("iv_large_sectors", "tcrypt_hidden", "tcrypt_backup", "tcrypt_system", "experimental")
+FLAGS += ("quick",)
 
 #: The exceptions, and the codes of the program that mean the same.
 CODES = {
@@ -41,7 +42,12 @@ def change(command, path, value, arguments):
     key_file = arguments.pop("key_file", None)
     arguments["key_file"] = key_file
     if command == "create":
-        cryptmark.create(path, passphrase=secret, **arguments)
+        size = int(value) if value else None
+        cryptmark.create(path, passphrase=secret, size=size, **arguments)
+    elif command == "add":
+        cryptmark.add_key(path, secret, value, **arguments)
+    elif command in ("reencrypt", "encrypt", "decrypt"):
+        getattr(cryptmark, command)(path, secret, **arguments)
     elif command == "convert":
         del arguments["key_file"]
         cryptmark.convert(path, **arguments)

@@ -15,7 +15,12 @@ mod known;
 mod laid;
 mod made;
 mod opened;
+mod table;
 mod words;
+
+#[path = "../questions/states.rs"]
+#[allow(dead_code, reason = "the program's own test uses more of it")]
+mod states;
 
 #[path = "../../crates/volume/tests/bitlk/maker.rs"]
 #[allow(dead_code, reason = "other tests use more of it")]

@@ -62,9 +62,15 @@ impl Doors {
         match door {
             0 => rust(question),
             1 => program(&self.sandbox, question),
-            2 => self.c.ask(question),
-            _ => self.python.as_mut().unwrap().ask(question),
+            2 => question.answer(&self.c.ask(&question.lines())),
+            _ => question.answer(&self.python.as_mut().unwrap().ask(&question.lines())),
         }
+    }
+
+    /// The libraries, by the names of their languages.
+    pub fn libraries(&mut self) -> impl Iterator<Item = (&'static str, &mut Worker)> {
+        let python = self.python.as_mut().map(|python| ("Python", python));
+        [("C", &mut self.c)].into_iter().chain(python)
     }
 }
 
@@ -134,7 +140,7 @@ impl Built {
 }
 
 /// `door.c` or `door.py`, which answers one question after the other.
-struct Worker {
+pub struct Worker {
     child: Child,
     asked: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -151,11 +157,12 @@ impl Worker {
         }
     }
 
-    fn ask(&mut self, question: &Question) -> Answer {
-        self.asked.write_all(question.lines().as_bytes()).unwrap();
+    /// Its answer to the lines of a question.
+    pub fn ask(&mut self, lines: &str) -> String {
+        self.asked.write_all(lines.as_bytes()).unwrap();
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
-        question.answer(&line)
+        line
     }
 }
 

@@ -1,25 +1,13 @@
 //! Every kind of content against every command that would write over it.
 
-use super::{file, nothing_wrong, refused, run, sandbox};
+use super::states::{ext4, file};
+use super::{nothing_wrong, refused, run, sandbox};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use testkit::{CHEAP, Sandbox};
 
 const SIZE: u64 = 24 << 20;
 const MIB: u64 = 1 << 20;
-
-/// An ext4 superblock by hand: only what tells it.
-pub fn ext4() -> Vec<u8> {
-    let mut block = vec![0; 2048];
-    block[1024..1028].copy_from_slice(&64_u32.to_le_bytes());
-    block[1028..1032].copy_from_slice(&4096_u32.to_le_bytes());
-    block[1080..1082].copy_from_slice(&[0x53, 0xef]);
-    block[1100..1104].copy_from_slice(&1_u32.to_le_bytes());
-    block[1116..1120].copy_from_slice(&4_u32.to_le_bytes());
-    block[1120..1124].copy_from_slice(&0x42_u32.to_le_bytes());
-    block[1144..1151].copy_from_slice(b"letters");
-    block
-}
 
 /// A kind of content: how it is called here, how the refusal has to name it, and whether
 /// it has a signature.

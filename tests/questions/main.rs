@@ -8,12 +8,12 @@ mod losses;
 mod meanwhile;
 mod same;
 mod secrets;
+mod states;
 mod tagged;
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use testkit::Sandbox;
@@ -32,15 +32,6 @@ fn sandbox() -> Sandbox {
     Sandbox::new(PROGRAM)
         .with_file("pass", "a passphrase of many letters\n")
         .with_file("other", "another passphrase of many letters\n")
-}
-
-/// A file of `size` bytes with these pieces in it.
-fn file(sandbox: &Sandbox, name: &str, size: u64, pieces: &[(u64, &[u8])]) {
-    let file = File::create(sandbox.path(name)).unwrap();
-    file.set_len(size).unwrap();
-    for (offset, bytes) in pieces {
-        file.write_all_at(bytes, *offset).unwrap();
-    }
 }
 
 /// `cryptmark volume` with the words of `line`, and `input` on standard input.

@@ -1,6 +1,7 @@
 //! What other programs write between the look at a file and the first write to it.
 
-use super::{PROGRAM, file, nothing_wrong, sandbox};
+use super::states::file;
+use super::{PROGRAM, nothing_wrong, sandbox};
 use rustix::fs::OFlags;
 use std::fs::{self, File};
 use std::io::Write;

@@ -1,6 +1,7 @@
 //! Every place that sets a secret against every way to give none.
 
-use super::{PROGRAM, file, nothing_wrong, refused, run, sandbox};
+use super::states::file;
+use super::{PROGRAM, nothing_wrong, refused, run, sandbox};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -18,7 +18,7 @@ pub use convert::convert;
 pub use create::{Created, Creation, check_create, create};
 pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
 pub use hidden::HiddenCreation;
-pub use keys::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
+pub use keys::{KeyChange, KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
 pub use reencrypt::{Answers, Caller, Change, Reencrypted, reencrypt};
 pub use resize::resize;
 pub use tcrypt::PasswordChange;

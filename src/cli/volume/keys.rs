@@ -1,16 +1,16 @@
 //! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
 
-use super::arguments::{Devices, Volume, VolumeArguments};
-use super::disk::{Disk, Names};
+use super::arguments::{Volume, VolumeArguments};
+use super::disk::Names;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::{Failure, print_done, standard};
 use clap::{Args, Subcommand};
 use volume::judge::Use;
-use volume::operate::{KeySlotCost, NewKey, PasswordChange};
+use volume::operate::{KeyChange, KeySlotCost, NewKey, PasswordChange};
 use volume::tcrypt::{Family, Progress};
-use volume::{Format, Limits, LuksHeader, Secret, Unlocked, VolumeError};
+use volume::{Format, Kdf, Limits, LuksHeader, Place};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -76,27 +76,6 @@ struct KillOptions {
     yes: bool,
 }
 
-/// The header of a volume with key slots.
-fn header(format: Format, device: &Disk) -> Result<LuksHeader, Failure> {
-    match format {
-        Format::Luks1 | Format::Luks2 => Ok(LuksHeader::read(device)?),
-        other => Err(Failure::new(
-            2,
-            format!("a {} volume has no key slots", other.title()),
-            "Only LUKS volumes have key slots.",
-        )),
-    }
-}
-
-fn unlock(
-    header: &LuksHeader,
-    devices: &Devices,
-    secret: &Secret,
-    slot: Option<u32>,
-) -> Result<Unlocked, Failure> {
-    Ok(header.unlock(devices.header(), secret, slot, &Limits::default())?)
-}
-
 /// Gives a keyslot another passphrase.
 pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
@@ -104,24 +83,34 @@ pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     if let Some(family) = volume.family() {
         return tcrypt_passwd(options, volume, family);
     }
-    let (devices, format, header) = look(volume)?;
+    let (place, format) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
-    let found = unlock(&header, &devices, &secret, volume.key_slot())?;
-    let slot = found.slot.or(volume.key_slot());
-    slot.ok_or(VolumeError::UnnamedKeyslot)?;
-    let kdf = options.kdf.kdf(format, header.hash())?;
-    let new = options.new.secret(volume.image())?;
-    drop(devices);
-    let (devices, mut header, unlocked) =
-        take(volume, (header, found), &secret, volume.key_slot())?;
-    let slot = unlocked.slot.or(volume.key_slot());
-    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
-    let slot = header.change_key(devices.header(), (&unlocked.key, &new), kdf, slot)?;
+    let change = KeyChange::begin(&place, &secret, volume.key_slot(), Limits::default())?;
+    change.slot()?;
+    let (new, kdf) = new_key(volume, &change, &options.new, &options.kdf)?;
+    drop(place);
+    let slot = change.change(&take(volume)?, &new)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n{}",
         names.backups.reminder("the old passphrase")
     ));
     Ok(())
+}
+
+/// The secret of a new key slot, and the derivation that was found for it.
+fn new_key(
+    volume: &Volume,
+    change: &KeyChange,
+    new: &NewSecretArguments,
+    kdf: &KdfArguments,
+) -> Result<(NewKey, Kdf), Failure> {
+    let kdf = kdf.found(|cost| change.kdf(cost))?;
+    let new = NewKey {
+        secret: new.secret(volume.image())?,
+        cost: kdf.into(),
+        allow_empty: new.empty() == Empty::Allowed,
+    };
+    Ok((new, kdf))
 }
 
 /// Refuses a new secret in a file that the command changes, because the secret would be lost.
@@ -181,16 +170,12 @@ pub fn key(options: &KeyOptions, names: &Names) -> Result<(), Failure> {
 fn add(options: &AddOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
     check_new(volume, &options.new)?;
-    let (devices, format, header) = look(volume)?;
+    let (place, format) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
-    let found = unlock(&header, &devices, &secret, volume.key_slot())?;
-    let kdf = options.kdf.kdf(format, header.hash())?;
-    let new = options.new.secret(volume.image())?;
-    drop(devices);
-    let (devices, mut header, unlocked) =
-        take(volume, (header, found), &secret, volume.key_slot())?;
-    let keys = (&unlocked.key, &new);
-    let slot = header.add_key(devices.header(), keys, kdf, options.new_key_slot)?;
+    let change = KeyChange::begin(&place, &secret, volume.key_slot(), Limits::default())?;
+    let (new, kdf) = new_key(volume, &change, &options.new, &options.kdf)?;
+    drop(place);
+    let slot = change.add(&take(volume)?, &new, options.new_key_slot)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n"
     ));
@@ -199,23 +184,21 @@ fn add(options: &AddOptions, names: &Names) -> Result<(), Failure> {
 
 fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
-    let (devices, mut header, slot) = match (volume.key_slot(), options.yes) {
+    let slot = match (volume.key_slot(), options.yes) {
         (Some(slot), true) if !options.secret.is_given() => {
-            let (devices, _, header) = open(volume, volume.devices(Use::ChangeHeader)?)?;
-            (devices, header, Some(slot))
+            let place = opened(volume, Use::ChangeHeader)?.0;
+            LuksHeader::read(place.header())?.kill_key(place.header(), slot, true)?;
+            slot
         }
-        (named, _) => {
+        (named, last_too) => {
             // A user that removes a key must have one that stays, or mean the one that opens.
-            let (devices, format, header) = look(volume)?;
+            let (place, format) = look(volume)?;
             let secret = options.secret.secret(format, volume.image())?;
-            let found = unlock(&header, &devices, &secret, None)?;
-            drop(devices);
-            let (devices, header, unlocked) = take(volume, (header, found), &secret, None)?;
-            (devices, header, named.or(unlocked.slot))
+            let change = KeyChange::begin(&place, &secret, None, Limits::default())?;
+            drop(place);
+            change.remove(&take(volume)?, named, last_too)?
         }
     };
-    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
-    header.kill_key(devices.header(), slot, options.yes)?;
     print_done(&format!(
         "key slot {slot} is removed\n{}",
         names.backups.reminder("what it opened with")
@@ -225,32 +208,28 @@ fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
 
 /// Opens the volume for reading, after a check that the header can be changed. So the user types no
 /// passphrase for a command that would be refused.
-fn look(volume: &Volume) -> Result<(Devices, Format, LuksHeader), Failure> {
+fn look(volume: &Volume) -> Result<(Place, Format), Failure> {
     volume.check_free()?;
-    open(volume, volume.devices(Use::Read)?)
-}
-
-/// The format of the volume on `devices`, and its header.
-fn open(volume: &Volume, devices: Devices) -> Result<(Devices, Format, LuksHeader), Failure> {
-    let format = volume.format(devices.header())?;
-    volume.check_luks(devices.header())?;
-    let header = header(format, devices.header())?;
-    Ok((devices, format, header))
+    opened(volume, Use::Read)
 }
 
 /// Opens the header for a change, once the user has typed everything; from now on other processes
-/// wait. If `secret` opened another header than this one, it must open this one as well, or nothing
-/// is changed.
-fn take(
-    volume: &Volume,
-    (header, unlocked): (LuksHeader, Unlocked),
-    secret: &Secret,
-    slot: Option<u32>,
-) -> Result<(Devices, LuksHeader, Unlocked), Failure> {
-    let (devices, _, now) = open(volume, volume.devices(Use::ChangeHeader)?)?;
-    let unlocked = match now == header {
-        true => unlocked,
-        false => unlock(&now, &devices, secret, slot)?,
-    };
-    Ok((devices, now, unlocked))
+/// wait.
+fn take(volume: &Volume) -> Result<Place, Failure> {
+    Ok(opened(volume, Use::ChangeHeader)?.0)
+}
+
+/// Opens a volume with key slots. Returns its format as well.
+fn opened(volume: &Volume, use_: Use) -> Result<(Place, Format), Failure> {
+    let devices = volume.devices(use_)?;
+    let format = volume.format(devices.header())?;
+    volume.check_luks(devices.header())?;
+    match format {
+        Format::Luks1 | Format::Luks2 => Ok((devices.into_place(), format)),
+        other => Err(Failure::new(
+            2,
+            format!("a {} volume has no key slots", other.title()),
+            "Only LUKS volumes have key slots.",
+        )),
+    }
 }

@@ -76,6 +76,14 @@ impl KdfArguments {
 
     /// The derivation for a keyslot of `format`; `hash` is that of PBKDF2.
     pub fn kdf(&self, format: Format, hash: Option<Hash>) -> Result<Kdf, Failure> {
+        self.found(|cost| cost.kdf(format, hash))
+    }
+
+    /// What `find` finds for what is said. The user sees that this takes its time.
+    pub fn found(
+        &self,
+        find: impl FnOnce(KeySlotCost) -> Result<Kdf, VolumeError>,
+    ) -> Result<Kdf, Failure> {
         let cost = KeySlotCost {
             kind: self.pbkdf.map(KdfName::kind),
             time: self.iter_time.map(Duration::from_millis),
@@ -84,7 +92,7 @@ impl KdfArguments {
             lanes: self.pbkdf_parallel,
         };
         let waiting = Progress::waiting("calibrating the key derivation for this machine");
-        let found = cost.kdf(format, hash);
+        let found = find(cost);
         waiting.finish();
         Ok(found?)
     }

@@ -171,13 +171,124 @@ pub struct KeyOptions {
     pub limits: Limits,
 }
 
+/// A LUKS volume whose key slots are about to be changed, and the secret that opened it.
+///
+/// Between the proof and the change its user may ask for a new secret, and others may change the
+/// header. The secret then has to open the header that is changed.
+#[derive(Debug)]
+pub struct KeyChange<'a> {
+    secret: &'a Secret,
+    /// The key slot that the secret has to open, if one is named.
+    named: Option<u32>,
+    limits: Limits,
+    header: LuksHeader,
+    unlocked: Unlocked,
+}
+
+impl<'a> KeyChange<'a> {
+    /// Opens the header with `secret`, by the key slot `named` if there is one. `place` may be open for
+    /// reading.
+    ///
+    /// # Errors
+    /// Those of reading and unlocking a header of LUKS.
+    pub fn begin(
+        place: &Place,
+        secret: &'a Secret,
+        named: Option<u32>,
+        limits: Limits,
+    ) -> Result<Self, VolumeError> {
+        if !secret.is_here() {
+            return Err(VolumeError::Forked { what: "the secret" });
+        }
+        let header = LuksHeader::read(place.header())?;
+        let unlocked = header.unlock(place.header(), secret, named, &limits)?;
+        Ok(Self {
+            secret,
+            named,
+            limits,
+            header,
+            unlocked,
+        })
+    }
+
+    /// The key slot that the secret opened, or the one that is named for a volume key.
+    ///
+    /// # Errors
+    /// [`VolumeError::UnnamedKeyslot`] if there is neither.
+    pub fn slot(&self) -> Result<u32, VolumeError> {
+        let slot = self.unlocked.slot.or(self.named);
+        slot.ok_or(VolumeError::UnnamedKeyslot)
+    }
+
+    /// The derivation of a new key slot that costs this. To find it takes seconds.
+    ///
+    /// # Errors
+    /// Those of [`KeySlotCost::kdf`].
+    pub fn kdf(&self, cost: KeySlotCost) -> Result<Kdf, VolumeError> {
+        cost.kdf(self.header.format(), self.header.hash())
+    }
+
+    /// The header as it is now at `place`, which the secret opens.
+    fn again(self, place: &Place) -> Result<Self, VolumeError> {
+        let header = LuksHeader::read(place.header())?;
+        match header == self.header {
+            true => Ok(self),
+            false => Self::begin(place, self.secret, self.named, self.limits),
+        }
+    }
+
+    /// Adds a key slot that opens with `new`, the one of this number if there is one. Returns its
+    /// number. `place` is open for [`Use::ChangeHeader`](crate::judge::Use::ChangeHeader).
+    ///
+    /// # Errors
+    /// [`VolumeError::EmptyPassphrase`], and those of changing a header of LUKS.
+    pub fn add(self, place: &Place, new: &NewKey, to: Option<u32>) -> Result<u32, VolumeError> {
+        new.check()?;
+        let mut now = self.again(place)?;
+        let kdf = now.kdf(new.cost)?;
+        let keys = (&now.unlocked.key, &new.secret);
+        now.header.add_key(place.header(), keys, kdf, to)
+    }
+
+    /// Gives the key slot that the secret opens the secret `new` instead. Returns its number, which
+    /// LUKS1 changes. `place` is open as for [`add`](Self::add).
+    ///
+    /// # Errors
+    /// Those of [`slot`](Self::slot) and [`add`](Self::add).
+    pub fn change(self, place: &Place, new: &NewKey) -> Result<u32, VolumeError> {
+        new.check()?;
+        let mut now = self.again(place)?;
+        let slot = now.slot()?;
+        let kdf = now.kdf(new.cost)?;
+        let keys = (&now.unlocked.key, &new.secret);
+        now.header.change_key(place.header(), keys, kdf, slot)
+    }
+
+    /// Removes the key slot of that number, or the one that the secret opened. Returns its number.
+    /// `place` is open as for [`add`](Self::add).
+    ///
+    /// # Errors
+    /// [`VolumeError::LastKeyslot`] unless `last_too`, and those of [`change`](Self::change).
+    pub fn remove(
+        self,
+        place: &Place,
+        slot: Option<u32>,
+        last_too: bool,
+    ) -> Result<u32, VolumeError> {
+        let mut now = self.again(place)?;
+        let slot = slot.map_or_else(|| now.slot(), Ok)?;
+        now.header.kill_key(place.header(), slot, last_too)?;
+        Ok(slot)
+    }
+}
+
 /// Adds a key slot that opens with `new`. Returns its number.
 ///
 /// `place` is open for [`Use::ChangeHeader`](crate::judge::Use::ChangeHeader). If the program stops
 /// at any time, the volume has its key slots of before, and perhaps the new one.
 ///
 /// # Errors
-/// [`VolumeError::EmptyPassphrase`], and those of reading, unlocking and changing a header of LUKS.
+/// Those of [`KeyChange::begin`] and [`KeyChange::add`].
 pub fn add_key(
     place: &Place,
     secret: &Secret,
@@ -185,10 +296,7 @@ pub fn add_key(
     options: &KeyOptions,
 ) -> Result<u32, VolumeError> {
     new.check()?;
-    let (mut header, unlocked) = unlocked(place, secret, options.slot, options)?;
-    let keys = (&unlocked.key, &new.secret);
-    let kdf = new.cost.kdf(header.format(), header.hash())?;
-    header.add_key(place.header(), keys, kdf, options.new_slot)
+    KeyChange::begin(place, secret, options.slot, options.limits)?.add(place, new, options.new_slot)
 }
 
 /// Gives the key slot that `secret` opens the secret `new` instead. Returns its number, which LUKS1
@@ -197,7 +305,7 @@ pub fn add_key(
 /// The old secret opens until the new one does.
 ///
 /// # Errors
-/// [`VolumeError::UnnamedKeyslot`] if a volume key is given and no number, and those of [`add_key`].
+/// Those of [`KeyChange::begin`] and [`KeyChange::change`].
 pub fn change_key(
     place: &Place,
     secret: &Secret,
@@ -205,42 +313,19 @@ pub fn change_key(
     options: &KeyOptions,
 ) -> Result<u32, VolumeError> {
     new.check()?;
-    let (mut header, unlocked) = unlocked(place, secret, options.slot, options)?;
-    let slot = unlocked.slot.or(options.slot);
-    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
-    let keys = (&unlocked.key, &new.secret);
-    let kdf = new.cost.kdf(header.format(), header.hash())?;
-    header.change_key(place.header(), keys, kdf, slot)
+    KeyChange::begin(place, secret, options.slot, options.limits)?.change(place, new)
 }
 
 /// Removes the key slot that `options` name, or the one that `secret` opens. Returns its number.
 ///
 /// # Errors
-/// [`VolumeError::LastKeyslot`], [`VolumeError::UnnamedKeyslot`], and those of reading, unlocking
-/// and changing a header of LUKS.
+/// Those of [`KeyChange::begin`] and [`KeyChange::remove`].
 pub fn remove_key(
     place: &Place,
     secret: &Secret,
     options: &KeyOptions,
 ) -> Result<u32, VolumeError> {
     // Who removes a key has one that stays, or means the one that opens.
-    let (mut header, unlocked) = unlocked(place, secret, None, options)?;
-    let slot = options.slot.or(unlocked.slot);
-    let slot = slot.ok_or(VolumeError::UnnamedKeyslot)?;
-    header.kill_key(place.header(), slot, options.last_too)?;
-    Ok(slot)
-}
-
-fn unlocked(
-    place: &Place,
-    secret: &Secret,
-    slot: Option<u32>,
-    options: &KeyOptions,
-) -> Result<(LuksHeader, Unlocked), VolumeError> {
-    if !secret.is_here() {
-        return Err(VolumeError::Forked { what: "the secret" });
-    }
-    let header = LuksHeader::read(place.header())?;
-    let unlocked = header.unlock(place.header(), secret, slot, &options.limits)?;
-    Ok((header, unlocked))
+    let change = KeyChange::begin(place, secret, None, options.limits)?;
+    change.remove(place, options.slot, options.last_too)
 }
