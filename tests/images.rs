@@ -1,5 +1,6 @@
 //! Volumes inside disk images that are not raw, as QEMU makes them.
 
+use std::fs;
 use testkit::{Running, Sandbox, have, noise, wait_until};
 
 const CHEAP: &str = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000";
@@ -164,4 +165,52 @@ fn an_image_is_held_by_one_writer() {
     wait_until("qemu-nbd is left", || !is_served(&sandbox));
     sandbox.ok(&import);
     sandbox.tool("qemu-img", &["check", "-q", "image.qcow2"]);
+}
+
+/// A fixed VHD image is a raw one with a footer, which QEMU and others need.
+#[test]
+fn the_footer_of_a_fixed_vhd_image_stays() {
+    let Some(sandbox) = sandbox() else { return };
+    let secret = format!("--passphrase-file secret {CHEAP}");
+    for kind in [
+        "luks2 --sector-size 512",
+        "luks2 --sector-size 4096",
+        "luks1",
+    ] {
+        for name in ["raw", "fixed.vhd"] {
+            let _ = fs::remove_file(sandbox.path(name));
+        }
+        sandbox.volume(&format!("create raw --size 20MiB --type {kind} {secret}"));
+        let options = "convert -O vpc -o subformat=fixed,force_size=on";
+        sandbox.tool("qemu-img", &format!("{options} -f raw raw fixed.vhd"));
+        let whole = sandbox.read("fixed.vhd");
+        let disk = whole.len() - 512;
+        assert!(whole[disk..].starts_with(b"conectix"));
+        sandbox.write("full", vec![9; 30 << 20]);
+        for command in [
+            "import V --input full --yes",
+            "resize V --to 30MiB --yes",
+            "resize V --to 18MiB --yes",
+            "reencrypt V --decrypt --yes",
+            "reencrypt V --yes",
+            "convert V --type luks2",
+            "create V --type veracrypt --quick --yes",
+            "create V --wipe --yes",
+        ] {
+            sandbox.write("fixed.vhd", &whole);
+            let takes = !["resize", "convert"]
+                .iter()
+                .any(|name| command.starts_with(name));
+            let mut line = command.replace('V', "fixed.vhd");
+            if takes {
+                line += " --passphrase-file secret";
+            }
+            let _ = sandbox.volume_command(&line).output().unwrap();
+            let now = sandbox.read("fixed.vhd");
+            assert!(
+                now.len() == whole.len() && now[disk..] == whole[disk..],
+                "{kind}: {line}"
+            );
+        }
+    }
 }

@@ -461,10 +461,14 @@ fn killed_while_the_data_move_it_opens_and_goes_on() {
     let sandbox = sandbox();
     let plain = sandbox.read("plain").repeat(6);
     sandbox.write("plain", &plain);
+    let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
+    sandbox.write("v.img", &plain);
+    let begun = std::time::Instant::now();
+    sandbox.volume(&encrypt);
+    let whole = begun.elapsed().as_millis() as u64;
     let mut cut = 0;
-    for pause in (0..20).map(|step| step * 15) {
+    for pause in (0..20).map(|step| step * whole / 20) {
         sandbox.write("v.img", &plain);
-        let encrypt = format!("reencrypt v.img --encrypt {CHEAP} --passphrase-file one");
         let mut child = sandbox
             .volume_command(&encrypt)
             .stdout(Stdio::null())

@@ -311,6 +311,11 @@ fn count_signals() -> Result<&'static AtomicUsize, Failure> {
     Ok(&SIGNALS)
 }
 
+/// Whether the program was asked to end, and is no service that ends by itself.
+pub(crate) fn is_to_end() -> bool {
+    SIGNALS.load(Ordering::Relaxed) > 0 && !COUNTED.load(Ordering::Relaxed)
+}
+
 /// A flag that Ctrl-C and termination set; the second Ctrl-C ends the program at once. Test files
 /// have no name and do not stay behind. Two things do stay: the folder of Java's compiled class in
 /// the system's folder for temporary files, and the file that `volume export` has written beside

@@ -204,6 +204,24 @@ fn the_last_three_of_each_volume_are_left() {
     assert!(opens(&sandbox, "v", "one"));
 }
 
+/// A copy of an image has the same header, and its changes are none of the original's.
+#[test]
+fn a_copy_of_the_image_pushes_no_backup_out() {
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.write("w", sandbox.read("v"));
+    sandbox.volume("header set w --label w");
+    sandbox.volume("header set v --label v");
+    let of_both = all_kept(&sandbox);
+    assert_eq!(of_both.len(), 2, "{of_both:?}");
+    for label in ["a", "b", "c", "d", "e"] {
+        sandbox.volume(&format!("header set w --label {label}"));
+    }
+    let now = all_kept(&sandbox);
+    assert_eq!(now.len(), 1 + 3, "{now:?}");
+    assert!(now.contains(&of_both[1]), "{now:?}");
+}
+
 /// A copy in which only the place of the hidden header differs from the volume would prove that
 /// there is a hidden volume.
 #[test]

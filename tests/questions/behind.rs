@@ -163,11 +163,19 @@ fn a_volume_on_a_device_takes_no_more_than_it_was_told() {
 /// something of somebody else's.
 #[test]
 fn no_copy_of_a_header_is_written_behind_the_volume() {
+    // Less than the copies take, and more.
+    for behind in [512, 65_536, 100_000, MIB as usize] {
+        no_copy_is_written_behind(behind);
+    }
+}
+
+fn no_copy_is_written_behind(behind: usize) {
     let sandbox = prepared();
     let hidden = "--tcrypt-hidden 256K --outer-pim 1 --new-passphrase-file other --yes";
     sandbox.volume(&format!("create {V} {hidden}"));
     sandbox.volume("header backup v --type veracrypt -o saved");
-    append(&sandbox, &precious(MIB as usize));
+    let before = sandbox.read("v").len();
+    append(&sandbox, &precious(behind));
     let of_hidden = V.replace(" pass", " other");
     let mut wrong = Vec::new();
     for line in [
@@ -188,6 +196,11 @@ fn no_copy_of_a_header_is_written_behind_the_volume() {
     sandbox.volume(&format!("passwd {V} --new-passphrase-file new"));
     let renewed = V.replace(" pass", " new");
     sandbox.volume(&format!("open {renewed} --tcrypt-backup"));
+    // The copy of before, which opened with the old passphrase, goes.
+    sandbox.write("cut", &sandbox.read("v")[..before]);
+    let old = V.replace("v ", "cut ");
+    let answer = run(&sandbox, &format!("open {old} --tcrypt-backup"), b"");
+    assert_eq!(answer.code, Some(3), "{behind}: {answer:?}");
     // Nothing is lost where nothing is.
     let file = File::options().write(true).open(sandbox.path("v")).unwrap();
     file.set_len(8 * MIB).unwrap();

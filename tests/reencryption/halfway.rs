@@ -300,6 +300,68 @@ fn nobody_writes_while_the_header_moves() {
     }
 }
 
+/// Whatever a volume accepts after a kill is there at the end, also under another name.
+#[test]
+fn what_is_written_after_a_kill_stays() {
+    if !have(&["strace", "cryptsetup"]) {
+        return;
+    }
+    const PIECE: usize = 64 << 10;
+    let encrypt = format!("reencrypt v --encrypt {CHEAP}");
+    let (reencrypt, import) = (
+        format!("reencrypt v {CHEAP}"),
+        "import v --input other --yes",
+    );
+    for (task, command) in [
+        (Task::Encrypt, &*encrypt),
+        (Task::Decrypt, "reencrypt v --decrypt"),
+        (Task::Reencrypt, &*reencrypt),
+    ] {
+        let (mut written, mut refused) = (0, 0);
+        for at in (1..).step_by(2) {
+            let mut sandbox = Volume::new(task);
+            if !sandbox.ours_killed_at(command, "fdatasync,unlink,unlinkat", at) {
+                break;
+            }
+            let other: Vec<u8> = sandbox.plain[..PIECE].iter().map(|byte| byte ^ 1).collect();
+            sandbox.write("other", &other);
+            let is_renamed = at % 4 == 1;
+            let name = if is_renamed { "w" } else { "v" };
+            fs::rename(sandbox.path("v"), sandbox.path(name)).unwrap();
+            let (code, said) = sandbox.ends(&import.replace(" v ", &format!(" {name} ")));
+            fs::rename(sandbox.path(name), sandbox.path("v")).unwrap();
+            match code {
+                Some(0) => {
+                    sandbox.plain[..PIECE].copy_from_slice(&other);
+                    written += 1;
+                }
+                _ => refused += 1,
+            }
+            let when = format!("{task:?} killed at {at}, {name}: {code:?} {said}");
+            match sandbox.is_begun() || sandbox.path(SIDE).exists() {
+                true => drop(sandbox.ours(command)),
+                // It has not begun, or it has ended.
+                false if task == Task::Decrypt => continue,
+                false if !sandbox.read("v").starts_with(b"LUKS") => continue,
+                false => {}
+            }
+            assert!(
+                !sandbox.is_begun() && !sandbox.path(SIDE).exists(),
+                "{when}"
+            );
+            match task {
+                Task::Decrypt => assert!(sandbox.is_plain(), "{when}"),
+                _ => sandbox.holds(&when),
+            }
+        }
+        println!("{task:?}: {written} written, {refused} refused");
+        assert!(
+            refused > 0 && (written > 0 || task == Task::Decrypt),
+            "{task:?}"
+        );
+    }
+}
+
 /// A name that its folder may lose in a power cut keeps nothing yet.
 #[test]
 fn a_journal_is_on_the_disk_before_the_volume_changes() {

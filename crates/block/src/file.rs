@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod extents;
+mod footer;
 mod open;
 mod shared;
 mod system;
@@ -150,6 +151,8 @@ pub struct FileDevice {
     _held: Option<Held>,
     /// Lets the file be opened again for as long as this is.
     alive: Option<Arc<Nameless>>,
+    /// Whether something stands in the file behind the device.
+    has_footer: bool,
 }
 
 impl FileDevice {
@@ -184,6 +187,7 @@ impl FileDevice {
             locks: None,
             _held: None,
             alive: None,
+            has_footer: false,
         })
     }
 
@@ -374,14 +378,15 @@ impl BlockDevice for FileDevice {
     }
 
     fn is_resizable(&self) -> bool {
-        self.shared.kind == PathKind::RegularFile
+        self.shared.kind == PathKind::RegularFile && !self.has_footer
     }
 
     /// The file stays held meanwhile. If growing it fails, it is cut back to its old length.
     fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
         let operation = OperationKind::Write;
+        let is_resizable = self.is_resizable();
         let shared = match Arc::get_mut(&mut self.shared) {
-            Some(shared) if shared.kind == PathKind::RegularFile => shared,
+            Some(shared) if is_resizable => shared,
             _ => return Err(BlockError::Unsupported { operation }),
         };
         if !shared.write {

@@ -207,7 +207,7 @@ pub fn open_file(path: &Path, use_: Use, steady: bool) -> Result<FileDevice, Blo
         engine: None,
         hold,
     };
-    let device = FileDevice::open(path, &options)?;
+    let device = FileDevice::open(path, &options)?.without_footer()?;
     let how = match hold {
         Hold::Brief => HeaderLock::Alone,
         _ if use_ == Use::WriteData => HeaderLock::WhileWritten,

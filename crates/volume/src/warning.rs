@@ -158,7 +158,10 @@ impl Opened {
         let got = data.geometry().size;
         let needed = match &self.bitlk {
             Some(bitlk) => bitlk.needed(),
-            None => self.cut_rows(got)?,
+            None => {
+                let sealed = self.sealed.as_ref().map(|sealed| sealed.needed(data));
+                self.cut_rows(got)?.max(sealed.transpose()?.unwrap_or(0))
+            }
         };
         if needed > got {
             self.warnings.push(Warning::CutOff { needed, got });

@@ -217,7 +217,10 @@ impl Copy {
     ) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
         let failed = |error: io::Error| cannot_keep(folder, &error);
         let known = list::stored(folder).map_err(failed)?;
-        let of_volume = |stored: &&list::Stored| stored.volume == self.volume;
+        let mark = mark(place);
+        // A copy of the image may have the same header, and its backups go with its own changes.
+        let of_volume =
+            |stored: &&list::Stored| stored.volume == self.volume && stored.mark == mark;
         // One that is about to be replaced is kept by that name, for which it is spared.
         let spared = |stored: &&list::Stored| command != "restore" || stored.command == "restore";
         for stored in known.iter().filter(of_volume).filter(spared) {
@@ -226,14 +229,11 @@ impl Copy {
             }
         }
         let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ");
-        let mark = mark(place);
         let name = format!("{}_{mark}_{now}_{command}.{}", self.volume, self.kind);
         let path = folder.join(name);
         whole::save(&path, &self.bytes).map_err(failed)?;
         let mut own: Vec<_> = known.iter().filter(of_volume).collect();
-        own.retain(|stored| {
-            stored.mark == mark && self.follows(stored) && !self.is_replaced(stored)
-        });
+        own.retain(|stored| self.follows(stored) && !self.is_replaced(stored));
         let surplus = (own.len() + 1).saturating_sub(KEPT);
         let surplus = own[..surplus].iter().map(|stored| stored.path.clone());
         Ok((path, surplus.collect()))

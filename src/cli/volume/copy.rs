@@ -141,7 +141,21 @@ fn to_file(
     let file = draft.file();
     file.set_len(volume.geometry().size).map_err(unwritable)?;
     transfer::to_file(volume, file, true, report)?;
-    target.publish(draft).map_err(unwritable)
+    target.publish(draft).map_err(unwritable)?;
+    #[cfg(unix)]
+    if std::fs::metadata(path).is_ok_and(|file| is_for_others(&file.permissions())) {
+        eprintln!(
+            "warning: other users can read {}, as before",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Whether other users may read a file with these rights.
+#[cfg(unix)]
+fn is_for_others(rights: &std::fs::Permissions) -> bool {
+    std::os::unix::fs::PermissionsExt::mode(rights) & 0o044 != 0
 }
 
 /// Encrypts into a volume.
@@ -337,6 +351,9 @@ enum Input {
 impl Input {
     fn open(path: &Path) -> io::Result<Self> {
         let mut file = File::open(path)?;
+        if file.metadata()?.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
         if PathKind::of(&file.metadata()?).is_none() {
             return Ok(Self::Stream(Box::new(file)));
         }

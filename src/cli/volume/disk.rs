@@ -26,6 +26,8 @@ use serve::nbd::{ClientError, NbdDevice, Uri};
 use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
+#[cfg(target_os = "linux")]
+use std::sync::atomic::{AtomicBool, Ordering};
 use volume::VolumeError;
 use volume::judge::Use;
 
@@ -71,7 +73,17 @@ impl Disk {
     fn remote(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         let uri = Uri::parse(place.as_os_str())?;
         let claim = Claim::new(&uri, place, write, hold)?;
-        let device = NbdDevice::open(&uri)?;
+        let noted = AtomicBool::new(false);
+        let name = place.display().to_string();
+        let device = NbdDevice::open(&uri)?.asking(move || {
+            if !noted.swap(true, Ordering::Relaxed) {
+                let patience = NbdDevice::PATIENCE.as_secs();
+                eprintln!(
+                    "note: the server of {name} does not answer; waiting {patience} s for it"
+                );
+            }
+            !crate::cli::is_to_end()
+        });
         match write && device.is_read_only() {
             true => Err(VolumeError::Block(BlockError::ReadOnly).into()),
             false => Ok(Self::Nbd(Box::new(Claimed {

@@ -55,6 +55,11 @@ pub fn run(options: &ResizeOptions, names: &Names) -> Result<(), Failure> {
     if let (None, Some(option)) = (format, options.secret.given()) {
         eprintln!("note: {option} was not needed: a LUKS volume changes its size without a secret");
     }
+    if format.is_some() {
+        eprintln!(
+            "note: the new space is not filled with noise, so it shows how much of it is used"
+        );
+    }
     print_done(&format!("{bytes} bytes of data\n"));
     Ok(())
 }

@@ -57,17 +57,19 @@ impl Layout {
         let section = superblock.section_sectors();
         superblock.journal_sections = (journal / section).max(1) as u32;
         let layout = |superblock: &Superblock| {
-            superblock.layout(mapping.offset, size, mapping.sector_size, tag_bytes)
+            let layout = superblock.layout(mapping.offset, mapping.sector_size, tag_bytes);
+            let fits = |layout: &Self| layout.end().is_some_and(|end| end <= size);
+            layout.ok().filter(fits)
         };
         // As many as fit: bit by bit, the highest first.
         for bit in (LEAST_BIT..u64::BITS - sectors.leading_zeros()).rev() {
             let fewer = superblock.provided_sectors;
             superblock.provided_sectors |= 1 << bit;
-            if layout(&superblock).is_err() {
+            if layout(&superblock).is_none() {
                 superblock.provided_sectors = fewer;
             }
         }
         let needed = mapping.offset + superblock.least_bytes();
-        layout(&superblock).map_err(|_| VolumeError::TooSmall { size, needed })
+        layout(&superblock).ok_or(VolumeError::TooSmall { size, needed })
     }
 }

@@ -105,16 +105,34 @@ impl Layout {
         sector: SectorSize,
         tag_bytes: usize,
     ) -> Result<Self, VolumeError> {
-        let size = device.geometry().size;
         let bytes = unaligned::read_up_to(device, offset, SUPERBLOCK_BYTES)?;
         let fields = bytes.first_chunk::<FIELDS_BYTES>();
         let superblock = Superblock::parse(fields.ok_or_else(|| {
             damaged(Damage::Short {
                 needed: offset.saturating_add(SUPERBLOCK_BYTES),
-                got: size,
+                got: device.geometry().size,
             })
         })?)?;
-        superblock.layout(offset, size, sector, tag_bytes)
+        superblock.layout(offset, sector, tag_bytes)
+    }
+
+    /// Leaves the blocks that are whole on a device of `size` bytes.
+    ///
+    /// # Errors
+    /// [`VolumeError::Header`] if there is none.
+    pub(super) fn cut(&mut self, size: u64) -> Result<(), VolumeError> {
+        let area_bytes = self.run_bytes + self.area_blocks * self.block_bytes;
+        let there = size.saturating_sub(self.first_area);
+        let within = (there % area_bytes).saturating_sub(self.run_bytes) / self.block_bytes;
+        let blocks = there / area_bytes * self.area_blocks + within;
+        if blocks == 0 {
+            let needed = self
+                .first_area
+                .saturating_add(self.run_bytes + self.block_bytes);
+            return Err(damaged(Damage::Short { needed, got: size }));
+        }
+        self.blocks = self.blocks.min(blocks);
+        Ok(())
     }
 
     /// The superblock that says this, and where it is.
@@ -216,11 +234,10 @@ impl Superblock {
         }
     }
 
-    /// The layout on a device of `size` bytes.
+    /// The layout, as large as it says.
     pub(super) fn layout(
         &self,
         offset: u64,
-        size: u64,
         sector: SectorSize,
         tag_bytes: usize,
     ) -> Result<Layout, VolumeError> {
@@ -261,11 +278,12 @@ impl Superblock {
             offset,
         };
         match layout.end() {
-            Some(end) if end <= size => Ok(layout),
-            _ => {
-                let rule = format!("the device of {size} bytes is too small for them");
-                Err(refuse("provided_data_sectors", provided, rule))
-            }
+            Some(_) => Ok(layout),
+            None => Err(refuse(
+                "provided_data_sectors",
+                provided,
+                "no device has so many",
+            )),
         }
     }
 
@@ -316,7 +334,7 @@ impl Superblock {
 
 impl Layout {
     /// Where the last block ends, unless that is beyond all numbers.
-    fn end(&self) -> Option<u64> {
+    pub(super) fn end(&self) -> Option<u64> {
         let last = self.blocks.checked_sub(1)?;
         let (area, within) = (last / self.area_blocks, last % self.area_blocks);
         let area_bytes = self.run_bytes + self.area_blocks * self.block_bytes;

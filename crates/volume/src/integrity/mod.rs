@@ -24,7 +24,7 @@ pub(crate) use self::spec::repeats_key_stream;
 use self::layout::Layout;
 use self::seal::Seal;
 use self::store::Store;
-use crate::{Access, VolumeError};
+use crate::{Access, Format, VolumeError};
 use block::{
     AlignedBuffer, BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, OperationKind, Queue,
     QueueOptions,
@@ -78,6 +78,16 @@ impl SealedMapping {
         self.seal().map(drop)
     }
 
+    /// The bytes that `device` has to have, as its superblock says.
+    ///
+    /// # Errors
+    /// As [`SealedDevice::open`].
+    pub fn needed(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
+        let tag_bytes = self.seal()?.tag_bytes();
+        let layout = Layout::read(device, self.offset, self.sector_size, tag_bytes)?;
+        Ok(layout.end().unwrap_or(u64::MAX))
+    }
+
     fn seal(&self) -> Result<Seal, VolumeError> {
         Seal::new(
             &self.encryption,
@@ -92,21 +102,35 @@ impl SealedMapping {
 
 impl<D: BlockDevice> SealedDevice<D> {
     /// Opens `mapping` over `device`. Blocks that the journal holds are read from there. With
-    /// [`Access::Write`] the journal is replayed first.
+    /// [`Access::Write`] the journal is replayed first. To be read, the device may be cut off; then
+    /// the plaintext ends with its last whole block.
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`], [`VolumeError::Header`] if the
     /// superblock or the journal is damaged, and [`VolumeError::Block`].
     pub fn open(device: D, mapping: &SealedMapping) -> Result<Self, VolumeError> {
         let seal = mapping.seal()?;
-        let layout = Layout::read(
+        let mut layout = Layout::read(
             &device,
             mapping.offset,
             mapping.sector_size,
             seal.tag_bytes(),
         )?;
         let logical_block = device.geometry().logical_block;
-        let size = mapping.size.unwrap_or(layout.size());
+        let (needed, got) = (layout.end().unwrap_or(u64::MAX), device.geometry().size);
+        let mut size = mapping.size.unwrap_or(layout.size());
+        if needed > got {
+            if mapping.access == Access::Write {
+                let format = Format::Luks2;
+                return Err(VolumeError::Cut {
+                    format,
+                    needed,
+                    got,
+                });
+            }
+            layout.cut(got)?;
+            size = size.min(layout.size());
+        }
         let unit = u64::from(logical_block).max(layout.block_bytes);
         if size > layout.size() {
             return Err(VolumeError::DataArea {

@@ -463,7 +463,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::OtherData`] if they are not of the data with which it began.
     /// [`VolumeError::RecoveryNeeded`] if the data have no room for their header yet, or are to be
-    /// written and have a header apart that identifies them.
+    /// written and the header recognises them by their start.
     pub(crate) fn rows(
         &self,
         device: &dyn BlockDevice,
@@ -472,7 +472,7 @@ impl Header {
         access: Access,
     ) -> Result<Vec<Row>, VolumeError> {
         self.check_room(device, data)?;
-        if access == Access::Write && (self.has_sample() || self.awaits_room(device, data)) {
+        if access == Access::Write && (self.has_sample() || self.is_told_by_start()) {
             // A write might change the data by which they are recognised.
             return Err(VolumeError::RecoveryNeeded);
         }

@@ -5,9 +5,10 @@ use super::keys::NewKey;
 use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::place::Place;
-use crate::tcrypt::{Opening, Place as At, Unlocked};
+use crate::tcrypt::{Opening, Place as At, Unlocked, forget};
 use crate::{Secret, VolumeError};
-use block::{BlockDevice, BlockError};
+use block::layer::Slice;
+use block::{BlockDevice, BlockError, ByteRange};
 use cipher::Key;
 
 /// A TrueCrypt or VeraCrypt volume whose password is about to be changed.
@@ -16,6 +17,8 @@ pub struct PasswordChange<'a> {
     options: &'a Options,
     opening: Opening,
     unlocked: Unlocked,
+    /// A copy of the header that the password opens and that no program writes any more.
+    left: Option<ByteRange>,
 }
 
 impl<'a> PasswordChange<'a> {
@@ -41,11 +44,24 @@ impl<'a> PasswordChange<'a> {
         let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
         let unlocked = opening.unlock(device, secret, &options.limits, &watch)?;
         check_behind(&opening, &unlocked, device, secret, (options, report))?;
+        let left = unlocked.left_copy(device);
+        let left = match (left, unlocked.place.copy()) {
+            (Some((end, copy)), Some(at)) => {
+                let volume = Slice::new(device, ByteRange::new(0, end))?;
+                let known = known(&opening, &unlocked);
+                let found = first(&known, &[at], &volume, secret, (options, report));
+                found
+                    .is_ok_and(|found| found.has_same_keys(&unlocked))
+                    .then_some(copy)
+            }
+            _ => None,
+        };
         Ok(Self {
             place,
             options,
             opening,
             unlocked,
+            left,
         })
     }
 
@@ -73,6 +89,9 @@ impl<'a> PasswordChange<'a> {
         let (device, limits) = (self.place.data(), &self.options.limits);
         self.unlocked
             .change_passphrase(device, &sealing, &new.secret, limits)?;
+        if let Some(copy) = self.left {
+            forget(device, copy, device.geometry().size)?;
+        }
         Ok(match weak {
             Err(VolumeError::Judged(finding)) => Some(finding.found),
             _ => None,

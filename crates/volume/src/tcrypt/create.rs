@@ -14,9 +14,9 @@ const KEY_AREA_BYTES: usize = 256;
 
 /// Bytes that a hidden volume leaves free behind it, because file systems write at the end of the
 /// outer volume. A hidden volume of 2 MiB or more leaves more.
-const LEFT_BY_SMALL: u64 = 4096;
+pub(super) const LEFT_BY_SMALL: u64 = 4096;
 pub(super) const LEFT_BY_LARGE: u64 = 65_536;
-const LARGE: u64 = 2 << 20;
+pub(super) const LARGE: u64 = 2 << 20;
 
 /// The options of a new volume.
 #[derive(Clone, Debug)]

@@ -30,6 +30,7 @@ pub use keyfiles::Keyfiles;
 pub use layers::specs;
 pub use prf::Prf;
 pub use rekey::Rekeyed;
+pub(crate) use rewrite::forget;
 pub use rewrite::stranger_at_start;
 pub use seal::Sealing;
 pub use search::{Progress, Watch};

@@ -3,7 +3,7 @@
 //! All keys are derived before the first write. The header that was opened is overwritten last,
 //! once its copy is on the device and was read back. So one of the two is good at any time.
 
-use super::create::{LEFT_BY_LARGE, among_noise, data_bytes};
+use super::create::{LARGE, LEFT_BY_LARGE, LEFT_BY_SMALL, among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
 use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Opening, Place, Unlocked};
 use crate::{Limits, VolumeError, rest, unaligned};
@@ -242,19 +242,23 @@ impl Unlocked {
     /// its file system.
     pub fn end(&self, size: u64) -> u64 {
         let data = self.header.start().saturating_add(self.header.volume_size);
-        let left = match self.place.is_hidden() {
-            true => LEFT_BY_LARGE,
-            false => 0,
+        let (likely, left) = match self.place.is_hidden() {
+            true if self.header.volume_size < LARGE => (LEFT_BY_SMALL, LEFT_BY_LARGE),
+            true => (LEFT_BY_LARGE, LEFT_BY_SMALL),
+            false => (0, 0),
         };
-        let end = data.saturating_add(left + HEADERS_BYTES);
-        match end.saturating_add(u64::from(self.header.sector_size)) > size {
+        let end = |left: u64| data.saturating_add(left + HEADERS_BYTES);
+        let sector = u64::from(self.header.sector_size);
+        // Programs differ in how much they leave behind a hidden volume.
+        let is_end = |left| end(left) <= size && size - end(left) < sector;
+        match is_end(likely) || is_end(left) {
             true => size,
-            false => end,
+            false => end(likely).min(size),
         }
     }
 
-    /// The place of the copy of a header at `place`, near the end of the device. `None` if it lies
-    /// within the volume, or if nothing but zeros is there. Otherwise it holds foreign data or that
+    /// The place of the copy of a header at `place`, near the end of the device. `None` if that is the
+    /// volume's own end, or if nothing but zeros is there. Otherwise it holds foreign data or that
     /// copy, and only the copy's passphrase tells the two apart.
     ///
     /// # Errors
@@ -265,12 +269,22 @@ impl Unlocked {
         place: Place,
     ) -> Result<Option<u64>, VolumeError> {
         let size = device.geometry().size;
-        let at = size.saturating_sub(before_end(place));
-        if at + HEADER_BYTES <= self.end(size) {
+        if self.end(size) == size {
             return Ok(None);
         }
+        let at = size.saturating_sub(before_end(place));
         let there = rest::read_what_can_be(device, ByteRange::new(at, HEADER_BYTES))?;
         Ok(there.iter().any(|byte| *byte != 0).then_some(at))
+    }
+
+    /// The end of the volume by its header, if the device is longer, and where the copy of the header
+    /// was then. Programs write the next copy near the end of the device.
+    pub fn left_copy(&self, device: &dyn BlockDevice) -> Option<(u64, ByteRange)> {
+        let size = device.geometry().size;
+        let end = self.end(size);
+        let copy = ByteRange::new(end.checked_sub(before_end(self.place))?, HEADER_BYTES);
+        let now = ByteRange::new(size.checked_sub(before_end(self.place))?, HEADER_BYTES);
+        (end < size && !copy.overlaps(now)).then_some((end, copy))
     }
 
     fn seal<const N: usize>(
@@ -336,7 +350,11 @@ fn is_noise(device: &dyn BlockDevice, offset: u64) -> Result<bool, VolumeError> 
 }
 
 /// Overwrites header copies that are out of use with noise, up to `end`.
-fn forget(device: &dyn BlockDevice, copies: ByteRange, end: u64) -> Result<(), VolumeError> {
+pub(crate) fn forget(
+    device: &dyn BlockDevice,
+    copies: ByteRange,
+    end: u64,
+) -> Result<(), VolumeError> {
     let length = end.saturating_sub(copies.offset).min(copies.length);
     let mut noise = Zeroizing::new(vec![0; length as usize]);
     getrandom::fill(&mut noise).map_err(CipherError::from)?;

@@ -52,6 +52,13 @@ impl Kept {
             tried: 0,
             saved: Mutex::new(Instant::now()),
         };
+        if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(Failure::new(
+                2,
+                format!("{} is not a file", path.display()),
+                "Name a file that --resume has made, or one that does not exist.",
+            ));
+        }
         match File::open(path) {
             Ok(file) => kept.tried = kept.read(file)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => kept.save(0)?,

@@ -140,7 +140,8 @@ impl NbdDevice {
                     // waited once need not wait again.
                     let over = matches!(error, ClientError::Changed { .. })
                         || recovery.given_up.is_some()
-                        || left(until) <= recovery.pause;
+                        || left(until) <= recovery.pause
+                        || !(self.waits)();
                     if over {
                         return Err(Arc::new(error));
                     }

@@ -84,6 +84,8 @@ pub struct NbdDevice {
     /// How long a request may take.
     patience: Duration,
     lasts: bool,
+    /// Says whether to go on waiting for the server.
+    waits: Box<dyn Fn() -> bool + Send + Sync>,
     lines: Vec<Line>,
     /// Counts the makings of the connections; changes with all lines locked.
     generation: AtomicU64,
@@ -153,6 +155,15 @@ impl NbdDevice {
         Self { patience, ..self }
     }
 
+    /// While the server does not answer, `waits` is asked before each attempt whether to go on. If
+    /// not, all requests fail as after their patience.
+    pub fn asking(self, waits: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self {
+            waits: Box::new(waits),
+            ..self
+        }
+    }
+
     /// Whether the server refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.offer.has(transmission::READ_ONLY)
@@ -178,6 +189,7 @@ impl NbdDevice {
             offer,
             patience: Self::PATIENCE,
             lasts: false,
+            waits: Box::new(|| true),
             lines: (0..count).map(|_| Line::default()).collect(),
             generation: AtomicU64::new(0),
             recovery: Mutex::default(),

@@ -175,9 +175,7 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
         // The copied bytes are no longer needed once they are encrypted.
-        let mut segments = self.regular_segments();
-        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
-        let Some((before, start)) = self.told().filter(|_| !begun) else {
+        let Some((before, start)) = self.told().filter(|_| !self.has_encrypted()) else {
             return Ok(());
         };
         let (_, moved) = self.places()?;
@@ -198,11 +196,16 @@ impl Header {
         }
     }
 
-    /// Whether this header is on its way before `data`, as far as it knows.
-    pub(super) fn awaits_room(&self, device: &dyn BlockDevice, data: &dyn BlockDevice) -> bool {
+    /// Whether the data are recognised by what they began with. That is so until some of them are
+    /// encrypted, whether the header is before them already or not.
+    pub(super) fn is_told_by_start(&self) -> bool {
+        !self.has_encrypted() && self.told().is_some()
+    }
+
+    /// Whether a part of the data is encrypted.
+    fn has_encrypted(&self) -> bool {
         let mut segments = self.regular_segments();
-        let begun = segments.any(|segment| segment.kind != SegmentKind::Linear);
-        !begun && !is_same(device, data) && self.told().is_some()
+        segments.any(|segment| segment.kind != SegmentKind::Linear)
     }
 
     /// Whether the data are all encrypted, and the move that went before is not ended: the header
