@@ -52,6 +52,8 @@ fn main() -> ExitCode {
         Command::Agent(options) => cli::agent::run(&options),
         #[cfg(target_os = "linux")]
         Command::EngineFile => cli::agent::serve(),
+        #[cfg(target_os = "linux")]
+        Command::Unmounter => cli::volume::unmounter::run(),
         Command::Completions(options) => cli::completions::run(&options),
         Command::Man(options) => cli::man::run(&options),
     };

@@ -167,6 +167,9 @@ fn secrets(text: &mut String) -> Result<(), Failure> {
             "          keys may be swapped out: RLIMIT_MEMLOCK allows no locked memory (ulimit -l)"
         ),
     };
+    let lacking = crate::cli::confine::lacking();
+    let confined = lacking.unwrap_or("servers, mounts, export and find confine themselves");
+    let _ = writeln!(text, "          {confined}");
     Ok(())
 }
 

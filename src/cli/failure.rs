@@ -14,6 +14,7 @@ use lab::shard::ShardError;
 use lab::store::StoreError;
 use lab::target::StorageError;
 use lab::target::simulated::SimulatedError;
+use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
 use std::io;
@@ -22,7 +23,7 @@ use volume::recall::RecallError;
 use volume::{Verdict, VolumeError};
 
 /// An error as the contract wants it: what happened, what to do, exit code.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Failure {
     code: u8,
     what: String,

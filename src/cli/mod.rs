@@ -27,6 +27,8 @@ pub mod baseline;
 mod book;
 pub mod compare;
 pub mod completions;
+#[cfg(target_os = "linux")]
+mod confine;
 pub mod doctor;
 pub mod drive;
 #[cfg(not(target_os = "linux"))]
@@ -159,6 +161,10 @@ pub enum Command {
     /// Serve an encrypted file for another process of this program
     #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,
+    #[cfg(target_os = "linux")]
+    /// Unmount for another process of this program, which is confined
+    #[command(name = volume::unmounter::SUBCOMMAND, hide = true)]
+    Unmounter,
     /// Print a completion script for a shell
     Completions(completions::CompletionsOptions),
     /// Print the manual page, or write one for every command
@@ -342,20 +348,28 @@ fn stop_flag() -> Result<&'static Arc<AtomicBool>, Failure> {
         return Ok(flag);
     }
     let flag: &'static Arc<AtomicBool> = Box::leak(Box::default());
-    ctrlc::set_handler(move || {
+    let handle = move || {
         SIGNALS.fetch_add(1, Ordering::Relaxed);
         let second = flag.swap(true, Ordering::Relaxed);
         if second && !COUNTED.load(Ordering::Relaxed) {
             std::process::exit(130);
         }
+    };
+    let failed = |error: &dyn std::fmt::Display| {
+        let what = format!("cannot watch for Ctrl-C: {error}");
+        Failure::new(1, what, "Report this; no other program can be at fault.")
+    };
+    let watch = || ctrlc::set_handler(handle).map_err(|error| failed(&error));
+    // Its thread lives as long as the program, and needs nothing.
+    #[cfg(target_os = "linux")]
+    confine::inside(|| {
+        confine::Confinement::new(&[], &[])?
+            .enter()
+            .and_then(|()| watch())
     })
-    .map_err(|error| {
-        Failure::new(
-            1,
-            format!("cannot watch for Ctrl-C: {error}"),
-            "Report this; no other program can be at fault.",
-        )
-    })?;
+    .map_err(|error| failed(&error))??;
+    #[cfg(not(target_os = "linux"))]
+    watch()?;
     *stop = Some(flag);
     Ok(flag)
 }

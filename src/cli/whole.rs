@@ -127,6 +127,12 @@ impl Target {
             .filter(|_| kind == Some(PathKind::BlockDevice))
     }
 
+    /// The folder of the file.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+    pub fn folder(&self) -> &Path {
+        folder_of(&self.path)
+    }
+
     /// A draft of the file, with these rights as far as the umask allows them.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! `volume serve`, with the clients that people have.
 
+mod confined;
 mod ends;
 mod killed;
 #[cfg(feature = "tls")]

@@ -6,12 +6,14 @@ use super::losses;
 use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
+#[cfg(target_os = "linux")]
+use crate::cli::confine;
 use crate::cli::progress::Progress;
 use crate::cli::whole::{self, Kind, Target};
 use crate::cli::{Failure, standard};
 use block::layer::Protected;
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, BlockError, ByteRange, PathKind};
+use block::{BlockDevice, BlockError, ByteRange, Draft, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::io;
@@ -78,78 +80,127 @@ pub fn export(options: &ExportOptions, names: &Names) -> Result<(), Failure> {
     let devices = named.steady_devices()?;
     let opened = unlock(&named, &options.secret, &devices, READ)?;
     let volume = opened.device(devices.header(), devices.data())?;
+    let output = match to_stdout {
+        true => Output::Standard,
+        false => Output::open(options, volume.geometry().size)?,
+    };
     let stop = crate::cli::stop_on_signal()?;
+    #[cfg(target_os = "linux")]
+    {
+        let sources = std::iter::once(options.volume.image()).chain(options.volume.named_header());
+        confine::Confinement::around(sources, output.names())?.enter()?;
+    }
     let progress = Progress::bytes(options.no_progress, volume.geometry().size);
     let report = |done| tell(&progress, &stop, done);
-    let outcome = if to_stdout {
-        let written = transfer::to_writer(&volume, &mut io::stdout(), &report);
-        // A file that it leads to may have failed, or have no room, without a word until now.
-        let synced = written.and_then(|()| standard::sync_output().map_err(TransferError::Output));
-        synced.map_err(Failure::from)
-    } else {
-        to_file(options, &volume, &report)
-    };
+    let outcome = output.fill(&options.output, &volume, &report);
     progress.finish();
     outcome
 }
 
-/// Writes to a file that appears when it is whole, or to a block device.
-fn to_file(
-    options: &ExportOptions,
+/// Where the plaintext goes: open, and examined.
+enum Output {
+    Standard,
+    /// A pipe or a terminal.
+    Stream(File),
+    /// A block device.
+    Disk(Target),
+    /// A file that appears when it is whole.
+    New(Target, Draft),
+}
+
+impl Output {
+    fn open(options: &ExportOptions, needed: u64) -> Result<Self, Failure> {
+        let path = &options.output;
+        let unwritable = |error: io::Error| whole::unwritable(path, &error);
+        let target = Target::of(path, Kind::Plaintext, options.yes)?;
+        if let Some(pipe) = target.stream().map_err(unwritable)? {
+            return Ok(Self::Stream(pipe));
+        }
+        let Some(mut device) = target.disk() else {
+            let draft = target.draft(0o600).map_err(unwritable)?;
+            draft.file().set_len(needed).map_err(unwritable)?;
+            return Ok(Self::New(target, draft));
+        };
+        let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
+        if room < needed {
+            let what = format!(
+                "{} has {room} bytes, and the volume {needed}",
+                path.display()
+            );
+            let remedy = "Nothing was written. Name a larger device, or a file.";
+            return Err(Failure::new(2, what, remedy));
+        }
+        Ok(Self::Disk(target))
+    }
+
+    /// The folder in which the file gets its name.
+    #[cfg(target_os = "linux")]
+    fn names(&self) -> Vec<confine::Allowed> {
+        match self {
+            Self::New(target, _) => vec![(target.folder().to_owned(), confine::name())],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes the plaintext; `path` is how the user calls it.
+    fn fill(
+        self,
+        path: &Path,
+        volume: &dyn BlockDevice,
+        report: transfer::Report,
+    ) -> Result<(), Failure> {
+        let unwritable = |error: io::Error| whole::unwritable(path, &error);
+        match self {
+            Self::Standard => {
+                transfer::to_writer(volume, &mut io::stdout(), report)?;
+                // A file that it leads to may have failed, or have no room, without a word until now.
+                Ok(standard::sync_output().map_err(TransferError::Output)?)
+            }
+            Self::Stream(mut pipe) => Ok(transfer::to_writer(volume, &mut pipe, report)?),
+            Self::Disk(target) => over_disk(path, &target, volume, report),
+            Self::New(target, draft) => {
+                transfer::to_file(volume, draft.file(), true, report)?;
+                target.publish(draft).map_err(unwritable)?;
+                #[cfg(unix)]
+                if std::fs::metadata(path).is_ok_and(|file| is_for_others(&file.permissions())) {
+                    let path = path.display();
+                    eprintln!("warning: other users can read {path}, as before");
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Writes to a block device.
+fn over_disk(
+    path: &Path,
+    target: &Target,
     volume: &dyn BlockDevice,
     report: transfer::Report,
 ) -> Result<(), Failure> {
-    let path = &options.output;
+    let Some(device) = target.disk() else {
+        return Ok(());
+    };
     let unwritable = |error: io::Error| whole::unwritable(path, &error);
-    let target = Target::of(path, Kind::Plaintext, options.yes)?;
-    if let Some(mut pipe) = target.stream().map_err(unwritable)? {
-        return Ok(transfer::to_writer(volume, &mut pipe, report)?);
-    }
-    if let Some(mut device) = target.disk() {
-        let room = io::Seek::seek(&mut device, io::SeekFrom::End(0)).map_err(unwritable)?;
-        let needed = volume.geometry().size;
-        if room < needed {
-            return Err(Failure::new(
-                2,
-                format!(
-                    "{} has {room} bytes, and the volume {needed}",
-                    path.display()
-                ),
-                "Nothing was written. Name a larger device, or a file.",
-            ));
-        }
-        let written = AtomicU64::new(0);
-        let report = |done| {
-            written.fetch_max(done, Ordering::Relaxed);
-            report(done)
-        };
-        let copied = transfer::to_file(volume, device, false, &report).map_err(Failure::from);
-        let synced = copied.and_then(|()| device.sync_all().map_err(unwritable));
-        return synced.map_err(|failure| {
-            failure.after(
-                format!(
-                    "{} is overwritten with plaintext, {}",
-                    path.display(),
-                    so_far(written.into_inner())
-                ),
-                "The old contents there are lost. Run the export again from the start, or erase the \
-                 plaintext.",
-            )
-        });
-    }
-    let draft = target.draft(0o600).map_err(unwritable)?;
-    let file = draft.file();
-    file.set_len(volume.geometry().size).map_err(unwritable)?;
-    transfer::to_file(volume, file, true, report)?;
-    target.publish(draft).map_err(unwritable)?;
-    #[cfg(unix)]
-    if std::fs::metadata(path).is_ok_and(|file| is_for_others(&file.permissions())) {
-        eprintln!(
-            "warning: other users can read {}, as before",
-            path.display()
-        );
-    }
-    Ok(())
+    let written = AtomicU64::new(0);
+    let report = |done| {
+        written.fetch_max(done, Ordering::Relaxed);
+        report(done)
+    };
+    let copied = transfer::to_file(volume, device, false, &report).map_err(Failure::from);
+    let synced = copied.and_then(|()| device.sync_all().map_err(unwritable));
+    synced.map_err(|failure| {
+        failure.after(
+            format!(
+                "{} is overwritten with plaintext, {}",
+                path.display(),
+                so_far(written.into_inner())
+            ),
+            "The old contents there are lost. Run the export again from the start, or erase the \
+             plaintext.",
+        )
+    })
 }
 
 /// Whether other users may read a file with these rights.

@@ -109,6 +109,8 @@ pub fn run(options: &FindOptions, names: &Names) -> Result<(), Failure> {
     if let Some(wrapped) = recognise::wrapped(image, &disk)? {
         return Err(wrapped);
     }
+    #[cfg(target_os = "linux")]
+    crate::cli::confine::Confinement::around([image.as_path()], Vec::new())?.enter()?;
     let whole = Seen::of(&disk, None)?;
     let parts = Parts::find(&disk)?;
     let mut seen = Vec::new();

@@ -39,6 +39,8 @@ mod status;
 mod trim_check;
 #[cfg(target_os = "linux")]
 mod umount;
+#[cfg(target_os = "linux")]
+pub mod unmounter;
 
 #[cfg(not(target_os = "linux"))]
 use super::elsewhere::{mount, serve, status, trim_check, umount};

@@ -9,7 +9,7 @@ use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record::Place;
 use super::service::{End, Exported, Served, Service, ServiceArguments, absolute, within};
-use super::umount::{Undo, is_mounted, undo};
+use super::umount::Undo;
 use crate::cli::Failure;
 use ::serve::fuse::{self, FuseError, FuseMount, Visibility};
 use block::LoopDevice;
@@ -116,7 +116,7 @@ pub fn run(options: &MountOptions, names: &Names) -> Result<(), Failure> {
         What::Fs => Mounted::file_system(&service, &exported, &place, options)?,
     };
     if let Err(failure) = place.check() {
-        undo(&service.record(), Undo::Now)?;
+        service.undo(Undo::Now)?;
         return Err(failure);
     }
     let shown = match what {
@@ -127,10 +127,11 @@ pub fn run(options: &MountOptions, names: &Names) -> Result<(), Failure> {
     let image = options.volume.image().display();
     let message = format!("{image} is mounted: {}\n", shown.display());
     let outcome = service
-        .ready(&message)
+        .confine()
+        .and_then(|()| service.ready(&message))
         .and_then(|()| service.wait(&[exported.export], &mut mounted));
     // Another program may have ended a part of it, or it could not be served.
-    undo(&service.record(), Undo::Now)?;
+    service.undo(Undo::Now)?;
     outcome
 }
 
@@ -204,17 +205,22 @@ impl<'a> Mounted<'a> {
         let threads = exported.threads.max(cores.min(MOST_THREADS));
         let export = Arc::clone(&exported.export);
         let name = service.record().mount_name();
+        let confinement = service.confinement()?;
+        let confine = || {
+            let failed = |failure: Failure| std::io::Error::other(failure.what().to_owned());
+            confinement.enter().map_err(failed)
+        };
         Ok(Self {
             service,
-            fuse: FuseMount::named(export, place, threads, visibility, &name).map_err(|error| {
-                match error {
+            fuse: FuseMount::named(export, place, threads, visibility, &name, confine).map_err(
+                |error| match error {
                     FuseError::Mount { source, .. } => FuseError::Mount {
                         path: shown.to_owned(),
                         source,
                     },
                     error => error,
-                }
-            })?,
+                },
+            )?,
             looked: Cell::new(Instant::now()),
             warned: Cell::new(false),
         })
@@ -249,7 +255,7 @@ impl<'a> Mounted<'a> {
         });
         if outcome.is_err() {
             // The mount error is more important than this one.
-            let _ = undo(&service.record(), Undo::Now);
+            let _ = service.undo(Undo::Now);
         }
         outcome
     }
@@ -258,7 +264,7 @@ impl<'a> Mounted<'a> {
 impl Mounted<'_> {
     /// Takes it away if it is not in use; returns whether it is gone.
     fn let_go(&self) -> Result<bool, Failure> {
-        let free = undo(&self.service.record(), Undo::Unused)?;
+        let free = self.service.undo(Undo::Unused)?;
         Ok(free && within(ENDING, || self.fuse.is_over()))
     }
 }
@@ -267,14 +273,7 @@ impl Served for Mounted<'_> {
     fn is_over(&self) -> bool {
         if self.looked.get().elapsed() >= LOOK {
             self.looked.set(Instant::now());
-            let record = self.service.record();
-            let gone = |(number, place): (usize, &Place)| match place {
-                Place::FileSystem(at) | Place::Fuse2fs(at) => {
-                    !is_mounted(at, |source| record.has_mounted(number, source))
-                }
-                _ => false,
-            };
-            if record.places.iter().enumerate().any(gone) {
+            if self.service.is_gone() {
                 // fuse2fs writes its cache after the unmount. If it cannot be found out whether it
                 // has ended, it may still write. So it is served, and checked again.
                 return self.let_go().unwrap_or_else(|failure| {
@@ -295,7 +294,7 @@ impl Served for Mounted<'_> {
     fn end(&mut self, how: End) -> Result<bool, Failure> {
         match how {
             End::Unused => self.let_go(),
-            End::Now => undo(&self.service.record(), Undo::Now),
+            End::Now => self.service.undo(Undo::Now),
         }
     }
 }

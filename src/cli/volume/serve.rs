@@ -14,7 +14,7 @@ use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use super::service::record;
 use super::service::{End, Exported, Served, Service, ServiceArguments, joined};
-use super::umount::{Undo, undo};
+use super::umount::Undo;
 use crate::cli::Failure;
 use ::serve::nbd::{self, Named, Place, ServeError, Server};
 use clap::Args;
@@ -125,6 +125,7 @@ fn over_nbd(options: &ServeOptions, names: &Names, place: &OsString) -> Result<(
     let server = securing(Server::listen(place, named, threads)?);
     let place = server.place().to_string();
     service.add(record::Place::Nbd(place.clone()))?;
+    service.confine()?;
     let mut running = Running {
         end: server.end(),
         thread: Some(std::thread::spawn(move || server.run())),
@@ -247,11 +248,12 @@ fn as_file(options: &ServeOptions, names: &Names, file: &Path) -> Result<(), Fai
         let mut mounted = Mounted::over(&service, &exported, &file, visibility)?;
         file.check()?;
         drop(file);
+        service.confine()?;
         options.ready(&service, &spot.path.display().to_string())?;
         service.wait(&[exported.export], &mut mounted)
     });
     // Another program may have ended a part of it, or it could not be served.
-    undo(&service.record(), Undo::Now)?;
+    service.undo(Undo::Now)?;
     outcome
 }
 

@@ -17,6 +17,9 @@ use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
+use super::umount::{Undo, is_gone, undo};
+use super::unmounter::{Order, Unmounter};
+use crate::cli::confine::{Confinement, lacking, use_};
 use crate::cli::plain::word;
 use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal, unseen};
 use ::serve::{Export, Failures};
@@ -26,6 +29,7 @@ use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
 use clap::Args;
 use record::{Ending, OwnRecord, Place, Record};
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -159,9 +163,16 @@ impl ServiceArguments {
             places: Vec::new(),
             connections: 0,
             errors: Vec::new(),
+            unconfined: Some("it is not confined".to_owned()),
             ending: None,
         });
+        let sources = volumes.iter().flat_map(|volume| {
+            let header = volume.named_header();
+            std::iter::once(volume.image()).chain(header)
+        });
         Ok(Some(Service {
+            outside: RefCell::default(),
+            sources: sources.map(Path::to_owned).collect(),
             record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
             read_only: self.read_only,
             trim: self.policy(),
@@ -225,6 +236,20 @@ pub struct Service {
     trim: TrimPolicy,
     daemon: bool,
     lock_after: Option<Duration>,
+    /// Where its volumes and their headers are.
+    sources: Vec<PathBuf>,
+    /// Takes the places away when this process is confined.
+    outside: RefCell<Option<Unmounter>>,
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let outside = self.outside.take();
+        if let Some(mut outside) = outside.filter(|_| !self.own().is_kept()) {
+            // Then the next command removes them.
+            let _ = outside.ask(Order::Tidy);
+        }
+    }
 }
 
 /// Has the header of a LUKS2 volume remember that discards leave zeros; says whether it does. Other
@@ -326,6 +351,52 @@ impl Service {
         // From now on there is something to take away before the end.
         count_signals()?;
         let change = |record: &mut Record| record.places.push(place);
+        self.own().change(change).map_err(unrecorded)
+    }
+
+    /// Undoes the places.
+    ///
+    /// # Errors
+    /// Those of [`undo`].
+    pub fn undo(&self, how: Undo) -> Result<bool, Failure> {
+        match &mut *self.outside.borrow_mut() {
+            Some(outside) => outside.ask(Order::Undo(how)),
+            None => undo(&self.record(), how),
+        }
+    }
+
+    /// Whether another program has unmounted the file system, as far as it can be found out.
+    pub fn is_gone(&self) -> bool {
+        let record = self.record();
+        let mounted = |place: &Place| matches!(place, Place::FileSystem(_) | Place::Fuse2fs(_));
+        match &mut *self.outside.borrow_mut() {
+            Some(outside) if record.places.iter().any(mounted) => {
+                outside.ask(Order::IsGone).unwrap_or(false)
+            }
+            Some(_) => false,
+            None => is_gone(&record),
+        }
+    }
+
+    /// The confinement of what serves: files that are open, locks that cryptsetup sees, and the
+    /// servers from which the volumes come.
+    pub fn confinement(&self) -> Result<Confinement, Failure> {
+        let mounted = |place: &Place| matches!(place, Place::Fuse(_) | Place::FuseFile(_));
+        let fuse = match self.own().record().places.iter().any(mounted) {
+            true => vec![("/dev/fuse".into(), use_())],
+            false => Vec::new(),
+        };
+        Confinement::around(self.sources.iter().map(PathBuf::as_path), fuse)
+    }
+
+    /// Confines this thread and those that it starts from now on. No place can be added any more.
+    pub fn confine(&self) -> Result<(), Failure> {
+        let confinement = self.confinement()?;
+        let outside = Unmounter::start(&self.own())?;
+        self.outside.replace(Some(outside));
+        let unconfined = lacking().map(str::to_owned);
+        confinement.enter()?;
+        let change = |record: &mut Record| record.unconfined = unconfined;
         self.own().change(change).map_err(unrecorded)
     }
 

@@ -75,6 +75,9 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         ),
     };
     text += &format!("  since       {since}\n  access      {access}\n  trim        {trim}\n");
+    if let Some(unconfined) = &record.unconfined {
+        text += &format!("  note        {unconfined}\n");
+    }
     for error in &record.errors {
         text += &format!("  error       {error}\n");
     }

@@ -9,6 +9,7 @@ use ::serve::fuse::{FuseError, Unmount, unmount};
 use ::serve::nbd;
 use block::{LoopDevice, signature};
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -44,7 +45,7 @@ pub struct UmountOptions {
 }
 
 /// The places to undo.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Undo {
     /// Only places that are not in use.
     Unused,
@@ -339,8 +340,19 @@ fn take_away(
     }
 }
 
+/// Whether another program has unmounted the file system of a service.
+pub fn is_gone(service: &Record) -> bool {
+    let gone = |(number, place): (usize, &Place)| match place {
+        Place::FileSystem(at) | Place::Fuse2fs(at) => {
+            !is_mounted(at, |source| service.has_mounted(number, source))
+        }
+        _ => false,
+    };
+    service.places.iter().enumerate().any(gone)
+}
+
 /// Whether the topmost mount on `directory` has a source that is `ours`.
-pub fn is_mounted(directory: &Path, ours: impl Fn(&Path) -> bool) -> bool {
+fn is_mounted(directory: &Path, ours: impl Fn(&Path) -> bool) -> bool {
     let mounts = signature::mounts().unwrap_or_default();
     let there = mounts
         .iter()

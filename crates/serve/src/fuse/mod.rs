@@ -7,7 +7,7 @@ mod file;
 
 use crate::{Access, Export};
 use file::FileSystem;
-use fuser::{BackgroundSession, Config, MountOption, SessionACL};
+use fuser::{BackgroundSession, Config, MountOption, Session, SessionACL};
 use rustix::io::Errno;
 use rustix::mount::UnmountFlags;
 use std::ffi::OsString;
@@ -126,20 +126,22 @@ impl FuseMount {
         threads: usize,
         visibility: Visibility,
     ) -> Result<Self, FuseError> {
-        Self::named(export, place, threads, visibility, "cryptmark")
+        Self::named(export, place, threads, visibility, "cryptmark", || Ok(()))
     }
 
     /// As [`new`](Self::new), with this name in the list of mounts. The name tells the mount from
-    /// earlier ones at the same place.
+    /// earlier ones at the same place. When it is mounted, `confine` runs on the thread that starts
+    /// all threads that serve, so that they inherit what it gives up. They need `/dev/fuse`.
     ///
     /// # Errors
-    /// [`FuseError::Mount`].
+    /// [`FuseError::Mount`], also if `confine` fails.
     pub fn named(
         export: Arc<Export>,
         place: &Place,
         threads: usize,
         visibility: Visibility,
         name: &str,
+        confine: impl FnOnce() -> io::Result<()> + Send,
     ) -> Result<Self, FuseError> {
         if !by_trusted_programs() {
             let why = "PATH or FUSERMOUNT_PATH names a fusermount that is not the system's";
@@ -166,7 +168,13 @@ impl FuseMount {
         config.n_threads = Some(threads);
         config.clone_fd = threads > 1;
         let served = FileSystem::new(export, place, threads);
-        let session = fuser::spawn_mount(served, place.path(), &config);
+        let session = Session::new(served, place.path(), &config).and_then(|session| {
+            std::thread::scope(|scope| {
+                let starting = scope.spawn(|| confine().and_then(|()| session.spawn()));
+                let failed = |_| Err(io::Error::other("it has panicked"));
+                starting.join().unwrap_or_else(failed)
+            })
+        });
         let session = session.map_err(|source| {
             // The message of fusermount3; the kernel has no error number for it.
             match source.to_string().contains("user_allow_other") {

@@ -1,6 +1,7 @@
 //! Which user of this machine is at the other end of a TCP connection.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 
 /// The kernel's tables of TCP sockets. The second one has those that use IPv4 by way of IPv6, too.
@@ -9,22 +10,48 @@ const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// Whether the system says here which user has a socket.
 pub(super) fn are_told() -> bool {
     let own = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|socket| {
-        let found = of(socket.local_addr()?, None);
+        let found = Tables::open().of(socket.local_addr()?, None);
         Ok(found == Some(rustix::process::geteuid().as_raw()))
     });
     own.unwrap_or(false)
 }
 
-/// The user who has the socket at `local`, which is connected to `remote` or listens. `None` if the
-/// system does not say that.
+/// The tables, held open: a server that has confined itself opens no file any more.
+pub(super) struct Tables(Vec<File>);
+
+impl Tables {
+    /// Opens those that the system has.
+    pub(super) fn open() -> Self {
+        Self(
+            TABLES
+                .iter()
+                .filter_map(|path| File::open(path).ok())
+                .collect(),
+        )
+    }
+
+    /// The user who has the socket at `local`, which is connected to `remote` or listens. `None` if
+    /// the system does not say that.
+    pub(super) fn of(&self, local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
+        let tables = self.0.iter().filter_map(|table| text(table).ok());
+        tables
+            .flat_map(|table| table.lines().filter_map(row).collect::<Vec<_>>())
+            .find(|row| is_at(row.local, local) && remote.is_none_or(|at| is_at(row.remote, at)))
+            .map(|row| row.user)
+    }
+}
+
+/// A table as it is now.
+fn text(mut table: &File) -> io::Result<String> {
+    let mut text = String::new();
+    table.rewind()?;
+    table.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The user who has the socket at `local`, as [`Tables::of`].
 pub fn of(local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
-    let tables = TABLES
-        .iter()
-        .filter_map(|path| fs::read_to_string(path).ok());
-    tables
-        .flat_map(|table| table.lines().filter_map(row).collect::<Vec<_>>())
-        .find(|row| is_at(row.local, local) && remote.is_none_or(|at| is_at(row.remote, at)))
-        .map(|row| row.user)
+    Tables::open().of(local, remote)
 }
 
 /// A line of a table.

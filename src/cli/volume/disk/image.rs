@@ -3,12 +3,13 @@
 
 use super::Claimed;
 use crate::cli::Failure;
+use crate::cli::confine::{self, AccessFs, use_};
 use crate::cli::volume::recognise::Wrapped;
 use block::{BlockDevice, program};
 use serde_json::json;
 use serve::nbd::{NbdDevice, Uri};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -27,7 +28,8 @@ const PROGRAM: &str = "qemu-nbd";
 /// process is killed.
 pub struct Server {
     child: Child,
-    folder: TempDir,
+    /// The folder of its socket, until there is a connection. It accepts none after its last.
+    folder: Option<TempDir>,
     has_client: bool,
 }
 
@@ -176,12 +178,15 @@ impl Node {
     /// Asks QEMU, without writing, whether it uses this file alone. What it cannot open, its server
     /// refuses with the reason.
     fn is_alone(&self, driver: &str) -> bool {
-        let told = program::command("qemu-img")
+        let mut command = program::command("qemu-img");
+        command
             .args(["info", "--force-share", "--output=json"])
             .arg(format!("json:{}", self.json))
             .stdin(Stdio::null())
-            .stderr(Stdio::null())
-            .output();
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let image = (PathBuf::from(&self.file), AccessFs::ReadFile.into());
+        let told = confine::start(&mut command, &[image]).and_then(Child::wait_with_output);
         let told = told.map(|told| serde_json::from_slice::<serde_json::Value>(&told.stdout));
         let Ok(Ok(told)) = told else {
             return true;
@@ -233,7 +238,12 @@ impl Server {
             .tempdir()
             .map_err(failed)?;
         let socket = folder.path().join("socket");
-        let child = program::command(PROGRAM)
+        let access = match write {
+            true => use_(),
+            false => AccessFs::ReadFile.into(),
+        };
+        let mut command = program::command(PROGRAM);
+        command
             .arg("--socket")
             .arg(&socket)
             .args(["--shared=0", "--cache=writeback", "--discard=unmap"])
@@ -241,13 +251,17 @@ impl Server {
             .arg(format!("json:{}", node.json))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
+            .stderr(Stdio::piped());
+        let names = AccessFs::MakeSock | AccessFs::RemoveFile;
+        let allowed = [
+            (PathBuf::from(&node.file), access),
+            (folder.path().to_owned(), names),
+        ];
+        let child = confine::start(&mut command, &allowed).map_err(failed)?;
         let uri = Uri::parse(format!("nbd+unix:///?socket={}", socket.display()).as_ref())?;
         let server = Self {
             child,
-            folder,
+            folder: Some(folder),
             has_client: false,
         };
         Ok((server, uri))
@@ -255,9 +269,11 @@ impl Server {
 
     /// The export, when the server has opened the image: it listens before it does.
     fn connect(&mut self, uri: &Uri, place: &Path) -> Result<NbdDevice, Failure> {
-        let socket = self.folder.path().join("socket");
+        let folder = self.folder.take();
+        let socket = folder.as_ref().map(|folder| folder.path().join("socket"));
+        let is_there = || socket.as_ref().is_some_and(|socket| socket.exists());
         let begun = Instant::now();
-        while !socket.exists() && self.is_running() && begun.elapsed() < PATIENCE {
+        while !is_there() && self.is_running() && begun.elapsed() < PATIENCE {
             std::thread::sleep(PAUSE);
         }
         // The socket has its name a little before it listens.

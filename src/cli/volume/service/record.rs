@@ -42,6 +42,9 @@ pub struct Record {
     pub connections: usize,
     /// The errors of the device below, each kind once.
     pub errors: Vec<String>,
+    /// What the kernel does not confine, if anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unconfined: Option<String>,
     /// The final message, if not all went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
@@ -327,6 +330,16 @@ impl OwnRecord {
         &self.record
     }
 
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it stays when its service has ended.
+    pub fn is_kept(&self) -> bool {
+        self.kept
+    }
+
     /// Where a directory of this service's own can be.
     pub fn private_directory(&self) -> PathBuf {
         self.path.with_extension("mount")
@@ -376,6 +389,7 @@ mod tests {
             places: Vec::new(),
             connections: 0,
             errors: Vec::new(),
+            unconfined: None,
             ending: None,
         }
     }

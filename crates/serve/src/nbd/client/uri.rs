@@ -159,6 +159,14 @@ impl Uri {
         &self.export
     }
 
+    /// The TCP port of the server; `None` for a Unix socket.
+    pub fn port(&self) -> Option<u16> {
+        match &self.address {
+            Address::Unix(_) => None,
+            Address::Tcp { port, .. } => Some(*port),
+        }
+    }
+
     /// Names of the server that two URIs share if they lead to it, as far as this machine knows.
     /// They are the socket's path without links and its inode, or the host's addresses.
     pub fn servers(&self) -> Vec<String> {
