@@ -1,5 +1,5 @@
 //! A BestCrypt header, of any bytes:
-//! `cargo +nightly fuzz run bestcrypt_header fuzz/corpus/bestcrypt_header fuzz/seeds/bestcrypt_header -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run bestcrypt_header fuzz/corpus/bestcrypt_header fuzz/seeds/bestcrypt_header -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! The bitmaps of a BitLocker volume, of any bytes:
-//! `cargo +nightly fuzz run bitlk_bitmaps fuzz/corpus/bitlk_bitmaps fuzz/seeds/bitlk_bitmaps -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run bitlk_bitmaps fuzz/corpus/bitlk_bitmaps fuzz/seeds/bitlk_bitmaps -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! BitLocker metadata, of any bytes:
-//! `cargo +nightly fuzz run bitlk_metadata fuzz/corpus/bitlk_metadata fuzz/seeds/bitlk_metadata -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run bitlk_metadata fuzz/corpus/bitlk_metadata fuzz/seeds/bitlk_metadata -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

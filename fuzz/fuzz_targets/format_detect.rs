@@ -1,5 +1,5 @@
 //! The start of a device, of any bytes:
-//! `cargo +nightly fuzz run format_detect fuzz/corpus/format_detect fuzz/seeds/format_detect -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run format_detect fuzz/corpus/format_detect fuzz/seeds/format_detect -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

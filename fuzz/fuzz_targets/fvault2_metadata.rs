@@ -1,5 +1,5 @@
 //! FileVault 2's metadata, of any bytes:
-//! `cargo +nightly fuzz run fvault2_metadata fuzz/corpus/fvault2_metadata fuzz/seeds/fvault2_metadata -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run fvault2_metadata fuzz/corpus/fvault2_metadata fuzz/seeds/fvault2_metadata -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

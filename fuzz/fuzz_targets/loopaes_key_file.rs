@@ -1,5 +1,5 @@
 //! A loop-AES key file, of any bytes:
-//! `cargo +nightly fuzz run loopaes_key_file fuzz/corpus/loopaes_key_file fuzz/seeds/loopaes_key_file -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run loopaes_key_file fuzz/corpus/loopaes_key_file fuzz/seeds/loopaes_key_file -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! A LUKS1 header, of any bytes:
-//! `cargo +nightly fuzz run luks1_header fuzz/corpus/luks1_header fuzz/seeds/luks1_header -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run luks1_header fuzz/corpus/luks1_header fuzz/seeds/luks1_header -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

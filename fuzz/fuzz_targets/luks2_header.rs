@@ -1,5 +1,5 @@
 //! A binary LUKS2 header and its JSON, of any bytes:
-//! `cargo +nightly fuzz run luks2_header fuzz/corpus/luks2_header fuzz/seeds/luks2_header -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run luks2_header fuzz/corpus/luks2_header fuzz/seeds/luks2_header -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

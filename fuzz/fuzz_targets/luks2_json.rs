@@ -1,5 +1,5 @@
 //! The JSON of a LUKS2 header, of any bytes:
-//! `cargo +nightly fuzz run luks2_json fuzz/corpus/luks2_json fuzz/seeds/luks2_json -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run luks2_json fuzz/corpus/luks2_json fuzz/seeds/luks2_json -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

@@ -1,5 +1,5 @@
 //! Hashes, key derivations and ciphers as users write them, of any bytes:
-//! `cargo +nightly fuzz run notations fuzz/corpus/notations fuzz/seeds/notations -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run notations fuzz/corpus/notations fuzz/seeds/notations -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

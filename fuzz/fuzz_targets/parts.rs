@@ -1,5 +1,5 @@
 //! Tables of partitions, of LVM2 and of RAIDs, with any bytes:
-//! `cargo +nightly fuzz run parts fuzz/corpus/parts fuzz/seeds/parts -- -malloc_limit_mb=64`.
+//! `cargo +nightly fuzz run parts fuzz/corpus/parts fuzz/seeds/parts -- -malloc_limit_mb=64 -timeout=1`.
 
 #![no_main]
 

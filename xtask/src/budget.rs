@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Instant;
 
 /// Crates that are compiled, the project's own included.
-const CRATES: usize = 170;
+const CRATES: usize = 173;
 /// Bytes of the program.
 const BYTES: u64 = 16_000_000;
 /// CPU seconds of a build. Machines differ, so more is reported, and does not fail.

@@ -8,6 +8,7 @@ mod book;
 mod budget;
 mod edges;
 mod emulated;
+mod fuzz;
 mod library;
 mod miri;
 mod msrv;
@@ -53,6 +54,7 @@ cargo xtask COMMAND
   msrv           check the published crates by the oldest compiler that the manifest promises
   publish        pack the published crates and build them from their packages; nothing is uploaded
   miri           run the block crate's tests of memory by Miri, on a nightly compiler
+  fuzz           every parser by libFuzzer, on a nightly compiler with cargo-fuzz [SECONDS] [TARGET]...
   sbom           what the program and the published crates are made of, as CycloneDX in target/package
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
   budget         crates, size of the program, CPU seconds and memory of a clean release build, and their limits
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Some("msrv") => msrv::run(),
         Some("publish") => publish::dry_run(),
         Some("miri") => miri::run(),
+        Some("fuzz") => fuzz::run(rest),
         Some("sbom") => sbom::run(),
         Some("package") => package::run(rest),
         Some("library") => match rest {

@@ -28,6 +28,12 @@ use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+/// Workloads of a plan, at most. Their names are compared with others.
+pub(crate) const MOST_CELLS: u64 = 1000;
+
+/// Ciphers of a plan, times key sizes and sector sizes, at most.
+const MOST_ENCRYPTIONS: u64 = 10_000;
+
 /// One experiment: systems × ciphers × workloads, repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -49,7 +49,7 @@ impl FileDevice {
 fn is_fixed(footer: &[u8; LENGTH], disk: u64) -> bool {
     const CHECKSUM: usize = 64;
     let word = |at: usize| u32::from_be_bytes([0, 1, 2, 3].map(|byte| footer[at + byte]));
-    let size = u64::from(word(48)) << 32 | u64::from(word(52));
+    let size = (u64::from(word(48)) << 32) | u64::from(word(52));
     let others = footer.iter().enumerate();
     let others = others.filter(|(at, _)| !(CHECKSUM..CHECKSUM + 4).contains(at));
     let sum: u32 = others.map(|(_, byte)| u32::from(*byte)).sum();

@@ -270,7 +270,8 @@ impl Files {
 
     /// Bytes of all.
     pub fn bytes(&self) -> u64 {
-        (0..self.count).map(|index| self.size(index)).sum()
+        let sizes = (0..self.count).map(|index| self.size(index));
+        sizes.fold(0, u64::saturating_add)
     }
 }
 

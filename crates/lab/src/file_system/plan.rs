@@ -2,7 +2,7 @@
 //! each, with `tier = "fs"`.
 
 use super::{Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, Subject};
-use crate::plan::{Plan, PlanError, Until, syntax};
+use crate::plan::{MOST_CELLS, Plan, PlanError, Until, syntax};
 use crate::published::repeats::Repeats;
 use crate::record::Tier;
 use crate::target::{Encryption, System};
@@ -182,6 +182,15 @@ impl FileSystemPlan {
         if let Some((what, _)) = lists.into_iter().find(|(_, empty)| *empty) {
             return Err(PlanError::Empty(what));
         }
+        let operations = self.operations.len() as u64;
+        if operations > MOST_CELLS {
+            return Err(PlanError::Range {
+                key: "operations",
+                value: operations,
+                low: 1,
+                high: MOST_CELLS,
+            });
+        }
         let mut encrypts = false;
         for system in &self.systems {
             let Some((encrypter, _)) = placed(system) else {
@@ -216,7 +225,8 @@ impl FileSystemPlan {
             } else {
                 1
             };
-            let needed = operation.files().bytes() * copies * u64::from(self.jobs);
+            let bytes = operation.files().bytes().saturating_mul(copies);
+            let needed = bytes.saturating_mul(u64::from(self.jobs));
             if needed > size.as_u64() {
                 return Err(PlanError::TooSmall {
                     workload: name.clone(),

@@ -2,6 +2,7 @@
 
 use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
+use std::sync::Arc;
 
 const TOOL: &str = "cryptsetup benchmark";
 
@@ -49,7 +50,7 @@ fn rows(line: &str) -> Option<Vec<Measurement>> {
             return None;
         }
         rows.push(Measurement {
-            work: Work {
+            work: Arc::new(Work {
                 tier: Tier::Cipher,
                 // It has no IV generator; the usual one costs next to nothing.
                 cipher: Some(format!("{cipher}-plain64")),
@@ -60,7 +61,7 @@ fn rows(line: &str) -> Option<Vec<Measurement>> {
                 queue_depth: 1,
                 threads: 1,
                 device: device("unknown", "memory"),
-            },
+            }),
             seconds: 0.0,
             bytes: 0,
             requests: 0,

@@ -3,6 +3,7 @@
 
 use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
+use std::sync::Arc;
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let (tool, name) = match text.contains("KDiskMark") {
@@ -126,7 +127,7 @@ fn row(line: &str, op: Option<&'static str>, unit: f64) -> Option<Measurement> {
         mib => format!("{}m", mib >> 20),
     };
     Some(Measurement {
-        work: Work {
+        work: Arc::new(Work {
             tier: Tier::Block,
             cipher: None,
             key_bits: None,
@@ -137,7 +138,7 @@ fn row(line: &str, op: Option<&'static str>, unit: f64) -> Option<Measurement> {
             queue_depth,
             threads,
             device: device("direct", "unknown"),
-        },
+        }),
         seconds: 0.0,
         bytes: 0,
         requests: 0,

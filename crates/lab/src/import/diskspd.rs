@@ -5,6 +5,7 @@ use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const TOOL: &str = "diskspd";
 
@@ -89,27 +90,35 @@ fn measured(asked: Node<'_, '_>, span: Node<'_, '_>) -> Vec<Measurement> {
         }
     }
     let targets = path(asked, &["Targets"]);
-    let targets: Vec<Node<'_, '_>> = targets.map_or_else(Vec::new, |targets| {
-        let targets = targets.children();
-        targets.filter(|node| node.has_tag_name("Target")).collect()
-    });
+    let targets = targets
+        .into_iter()
+        .flat_map(|targets| named(targets, "Target"));
+    let mut count = 0;
+    let mut by_place: BTreeMap<&str, Node<'_, '_>> = BTreeMap::new();
+    for target in targets {
+        count += 1;
+        if let Some(place) = path(target, &["Path"]).and_then(|path| path.text()) {
+            by_place.entry(place).or_insert(target);
+        }
+    }
+    let shared = Shared {
+        threads: value(asked, "ThreadCount").filter(|threads| *threads > 0),
+        requests: value(asked, "RequestCount").filter(|requests| *requests > 0),
+    };
     let measure = |((place, op), moved): ((&str, &'static str), Moved)| {
-        let target = targets.iter().find(|target| {
-            let path = path(**target, &["Path"]).and_then(|path| path.text());
-            path == Some(place)
-        })?;
+        let target = by_place.get(place)?;
         let (mb_s, iops) = rates(moved.bytes, moved.requests, seconds)?;
         // Percentiles are those of all targets together.
-        let latency_us = match targets.len() {
+        let latency_us = match count {
             1 => latency(span, op),
             _ => Latency::default(),
         };
-        let mut work = work(asked, *target, op)?;
-        if targets.len() > 1 {
+        let mut work = work(&shared, *target, op)?;
+        if count > 1 {
             work.workload += &format!(" ({})", place.replace(['\n', '\r', '\t'], " "));
         }
         Some(Measurement {
-            work,
+            work: Arc::new(work),
             seconds,
             bytes: moved.bytes,
             requests: moved.requests,
@@ -124,14 +133,20 @@ fn measured(asked: Node<'_, '_>, span: Node<'_, '_>) -> Vec<Measurement> {
     moved.filter_map(measure).collect()
 }
 
-fn work(span: Node<'_, '_>, target: Node<'_, '_>, op: &'static str) -> Option<Work> {
-    let shared = value(span, "ThreadCount").filter(|threads| *threads > 0);
-    let threads: u32 = shared
+/// What the targets of a time span share, if they share it.
+struct Shared {
+    threads: Option<u32>,
+    requests: Option<u32>,
+}
+
+fn work(shared: &Shared, target: Node<'_, '_>, op: &'static str) -> Option<Work> {
+    let threads = shared
+        .threads
         .or_else(|| value(target, "ThreadsPerFile"))
         .unwrap_or(1);
     // Threads that share their targets share the requests under way as well.
-    let shared = value(span, "RequestCount").filter(|requests| *requests > 0);
-    let queue_depth: u32 = shared
+    let queue_depth = shared
+        .requests
         .or_else(|| value(target, "RequestCount"))
         .unwrap_or(1);
     let block_bytes: u64 = value(target, "BlockSize").filter(|bytes| *bytes > 0)?;

@@ -4,6 +4,7 @@ use super::{ImportError, Measurement, Results, Work, device, rates};
 use crate::record::{Latency, Tier};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 const TOOL: &str = "fio";
 
@@ -107,7 +108,8 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             .get(job.jobname.as_str())
             .is_some_and(|files| files.len() > 1)
         {
-            measured.work.workload = format!("{} ({})", job.jobname, job.file());
+            let work = Arc::make_mut(&mut measured.work);
+            work.workload = format!("{} ({})", job.jobname, job.file());
         }
         let next = measurements.len();
         match *places
@@ -193,7 +195,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
     };
     let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0 * seconds);
     Some(Measurement {
-        work: Work {
+        work: Arc::new(Work {
             tier: Tier::Block,
             cipher: None,
             key_bits: None,
@@ -203,7 +205,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
             queue_depth: depth,
             threads: number("numjobs").unwrap_or(1),
             device: device(cache, engine),
-        },
+        }),
         seconds,
         bytes,
         requests,

@@ -4,6 +4,7 @@ use super::{ImportError, Measurement, Results, Work, device};
 use crate::record::{Latency, Tier};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 const TOOL: &str = "hyperfine";
 
@@ -49,7 +50,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
     let mut measurements = Vec::new();
     let mut left_out = Vec::new();
     for command in output.results {
-        let work = Work {
+        let work = Arc::new(Work {
             tier: Tier::Fs,
             cipher: None,
             key_bits: None,
@@ -59,7 +60,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             queue_depth: 1,
             threads: 1,
             device: device("unknown", TOOL),
-        };
+        });
         let measurable = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
         if !command.times.iter().all(measurable) {
             left_out.push("commands that took no longer than their shell");
@@ -70,7 +71,7 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
             continue;
         }
         measurements.extend(command.times.into_iter().map(|seconds| Measurement {
-            work: work.clone(),
+            work: Arc::clone(&work),
             seconds,
             bytes: 0,
             requests: 1,

@@ -20,6 +20,10 @@ use crate::stats;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// The most characters of a name that every cell repeats.
+const MOST_WORD: usize = 100;
 
 /// The content of a file.
 #[derive(Debug)]
@@ -74,7 +78,8 @@ impl Hash for Work {
 /// One repetition of the work, or another program's summary of several repetitions.
 #[derive(Clone, Debug, PartialEq)]
 struct Measurement {
-    work: Work,
+    /// Shared, because a file may have many repetitions of one long command.
+    work: Arc<Work>,
     /// Duration, seconds; 0 if only rates are known.
     seconds: f64,
     bytes: u64,
@@ -123,24 +128,22 @@ fn json(text: &str) -> Option<&str> {
     Some(&text[at..])
 }
 
-/// Most places in a file at which its JSON is looked for.
-const PLACES: usize = 1000;
-
 /// The JSON in `text`, which may have remarks around it; of several objects, as fio writes
-/// them at intervals, the last, which has what all before it have.
+/// them at intervals, the last, which has what all before it have. No line is read more than twice.
 fn value(text: &str) -> Result<Value, ImportError> {
     let (mut rest, mut last, mut wrong) = (text, None, None);
-    for _ in 0..PLACES {
-        let Some(start) = json(rest) else { break };
+    while let Some(start) = json(rest) {
         let mut values = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
                 rest = &start[values.byte_offset()..];
                 last = Some(value);
             }
-            // It may be a remark that begins so.
+            // It may be a remark that begins so. Objects in it, up to the error, are not looked for.
             Some(Err(error)) => {
-                rest = &start[1..];
+                let ends = start.match_indices('\n').map(|(at, _)| at + 1);
+                let line = ends.take(error.line().saturating_sub(1)).last();
+                rest = &start[line.unwrap_or(1)..];
                 wrong = wrong.or(Some(error));
             }
             None => break,
@@ -211,8 +214,9 @@ pub fn run(
     results: &[Results],
 ) -> Result<Run, ImportError> {
     let first = results.first().ok_or(ImportError::Unknown)?;
-    let mut places = HashMap::new();
+    let mut places: HashMap<&Work, usize> = HashMap::new();
     let mut groups: Vec<Vec<&Measurement>> = Vec::new();
+    let mut before: Option<(&Arc<Work>, usize)> = None;
     for result in results {
         if result.tool != first.tool {
             let (first, second) = (first.tool, result.tool);
@@ -220,13 +224,19 @@ pub fn run(
         }
         for measurement in &result.measurements {
             let next = groups.len();
-            match *places.entry(&measurement.work).or_insert(next) {
-                place if place < next => groups[place].push(measurement),
-                _ => groups.push(vec![measurement]),
+            let work = &measurement.work;
+            let place = match before {
+                Some((same, place)) if Arc::ptr_eq(same, work) => place,
+                _ => *places.entry(work).or_insert(next),
+            };
+            before = Some((work, place));
+            match place < next {
+                true => groups[place].push(measurement),
+                false => groups.push(vec![measurement]),
             }
         }
     }
-    let version = first.version.clone().unwrap_or_default();
+    let version = word(first.version.as_deref().unwrap_or_default());
     let trials = groups
         .iter()
         .filter_map(|group| trial(group, system, &version));
@@ -254,6 +264,10 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
     let sum = |value: fn(&Measurement) -> Option<f64>| {
         group.iter().map(|one| value(one)).sum::<Option<f64>>()
     };
+    let total = |value: fn(&Measurement) -> u64| {
+        let values = group.iter().map(|one| value(one));
+        values.fold(0, u64::saturating_add)
+    };
     let (mb_s, iops): (Vec<f64>, Vec<f64>) = (each(|one| one.mb_s), each(|one| one.iops));
     let moves_bytes = mb_s.iter().any(|rate| *rate > 0.0);
     Some(Trial {
@@ -273,8 +287,8 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         threads: work.threads,
         cold: false,
         repetitions: group.len() as u32,
-        bytes: group.iter().map(|one| one.bytes).sum(),
-        requests: group.iter().map(|one| one.requests).sum(),
+        bytes: total(|one| one.bytes),
+        requests: total(|one| one.requests),
         throughput_mb_s: stats::interval(&mb_s)?,
         iops: stats::interval(&iops)?,
         cycles_per_byte: None,
@@ -325,6 +339,12 @@ fn times(mut seconds: Vec<f64>) -> Latency {
     }
 }
 
+/// A name that every cell of a run repeats: its beginning, or a run would be many times as long as
+/// its file.
+fn word(text: &str) -> String {
+    text.chars().take(MOST_WORD).collect()
+}
+
 /// The device of a result, as far as the result states it.
 fn device(cache: &str, engine: &str) -> Device {
     let unknown = || "unknown".to_owned();
@@ -332,7 +352,7 @@ fn device(cache: &str, engine: &str) -> Device {
         kind: unknown(),
         path_kind: unknown(),
         cache: cache.to_owned(),
-        engine: engine.to_owned(),
+        engine: word(engine),
         ..Device::default()
     }
 }

@@ -1,11 +1,12 @@
 //! Whether the values of a plan go together.
 
-use super::{Plan, PlanError};
+use super::{MOST_CELLS, MOST_ENCRYPTIONS, Plan, PlanError};
 use crate::record::Tier;
 use crate::stats::STEADY_ROUNDS;
 use crate::target::System;
 use crate::target::simulated::{Driver, rate_of};
 use bytesize::ByteSize;
+use std::collections::BTreeSet;
 
 impl Plan {
     /// Checks every value; called again after a command line changed some.
@@ -48,6 +49,27 @@ impl Plan {
         if self.key_size.as_ref().is_some_and(|s| s.all().is_empty()) {
             return Err(PlanError::Empty("key sizes"));
         }
+        let count = |list: Option<usize>| list.unwrap_or(1) as u64;
+        let encryptions = count(Some(self.ciphers.len()))
+            .saturating_mul(count(self.key_size.as_ref().map(|s| s.all().len())))
+            .saturating_mul(count(Some(self.sector_size.all().len())));
+        for (key, value, high) in [
+            (
+                "ciphers, times key sizes and sector sizes,",
+                encryptions,
+                MOST_ENCRYPTIONS,
+            ),
+            ("workloads", self.workloads.len() as u64, MOST_CELLS),
+        ] {
+            if value > high {
+                return Err(PlanError::Range {
+                    key,
+                    value,
+                    low: 0,
+                    high,
+                });
+            }
+        }
         self.check_steady()?;
         self.check_until()?;
         if !self.recipes()?.is_empty() && !self.is_bare() {
@@ -66,12 +88,12 @@ impl Plan {
         }
         let encryptions = self.encryptions(None)?;
         let simulated = self.systems.iter().any(|system| system.drive().is_some());
-        let used: Vec<&str> = encryptions
+        let used: BTreeSet<&str> = encryptions
             .iter()
             .filter(|_| simulated)
             .filter_map(|encryption| Some(rate_of(encryption, &self.cpu)?.0))
             .collect();
-        if let Some(unused) = self.cpu.keys().find(|name| !used.contains(&name.as_str())) {
+        if let Some(unused) = self.cpu.keys().find(|name| !used.contains(name.as_str())) {
             return Err(PlanError::UnusedRate(unused.clone()));
         }
         if !self.driver.is_queue() && !simulated {

@@ -186,7 +186,7 @@ pub(super) fn whole_header(first: &[u8], size: u64) -> Option<(&str, usize)> {
             trials,
             bytes,
             record,
-        } if first.len() as u64 + bytes == size => Some((record.get(), trials)),
+        } if bytes.checked_add(first.len() as u64) == Some(size) => Some((record.get(), trials)),
         _ => None,
     }
 }
@@ -220,7 +220,7 @@ fn parts<'a>(
                 at, more, record, ..
             } => {
                 batch.push((at, record));
-                ordinal = Some(at + 1);
+                ordinal = Some(at.saturating_add(1));
                 if more {
                     continue;
                 }

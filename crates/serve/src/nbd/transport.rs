@@ -1,8 +1,8 @@
 //! [`Wire`]: the bytes between a client and the server.
 
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, sockopt};
-use std::io::{self, IoSlice, Read, Write};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, sendmsg, sockopt};
+use std::io::{self, IoSlice, Read};
 use std::net::{Shutdown, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -10,6 +10,9 @@ use std::time::{Duration, Instant};
 /// How long a client may take to go on before its thread sleeps: to be woken
 /// takes about as long where it is on another core.
 const MOMENT: Duration = Duration::from_micros(50);
+
+/// Parts that Linux sends at a time, at most (IOV_MAX).
+const MOST_PARTS: usize = 1024;
 
 /// Bytes of data that a wide Unix socket holds, as Linux is told them: it takes the
 /// double and counts its own structures. With the 208 KiB of the system's default the
@@ -56,7 +59,13 @@ macro_rules! socket {
             }
 
             fn send(&self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-                retry(|| (&mut &*self).write_vectored(parts))
+                // A program in C has no handler of SIGPIPE, and must not end with its client.
+                let parts = &parts[..parts.len().min(MOST_PARTS)];
+                retry(|| {
+                    let mut nothing = SendAncillaryBuffer::default();
+                    let sent = sendmsg(self, parts, &mut nothing, SendFlags::NOSIGNAL);
+                    sent.map_err(io::Error::from)
+                })
             }
 
             fn widen(&self) {

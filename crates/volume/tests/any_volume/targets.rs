@@ -4,16 +4,18 @@
 use aes::Aes128;
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use block::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
-use cipher::Key;
+use cipher::{CipherSpec, IvSector, Key, SectorSize};
 use cryptmark_volume::cryptoloop::{Derivation, LoopCipher};
 use cryptmark_volume::plain::Hashing;
 use cryptmark_volume::{
-    Access, CryptDevice, Format, Hash, Limits, Opening, Secret, Stop, Terms, VolumeError,
-    bestcrypt, bitlk, fvault2, loopaes, luks1, luks2, parts::Parts,
+    Access, CryptDevice, Format, Hash, Keyfiles, Limits, Opening, SealedDevice, SealedMapping,
+    Secret, Stop, Terms, VolumeError, bestcrypt, bitlk, fvault2, loopaes, luks1, luks2,
+    parts::Parts, tcrypt, unfinished,
 };
 use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 #[path = "../parts/maker.rs"]
 #[allow(dead_code)]
@@ -23,7 +25,7 @@ mod maker;
 pub type Target = fn(&[u8]);
 
 /// The parsers by name.
-pub const TARGETS: [(&str, Target); 11] = [
+pub const TARGETS: &[(&str, Target)] = &[
     ("luks1_header", luks1_header),
     ("luks2_header", luks2_header),
     ("luks2_json", luks2_json),
@@ -35,6 +37,10 @@ pub const TARGETS: [(&str, Target); 11] = [
     ("parts", parts),
     ("loopaes_key_file", loopaes_key_file),
     ("notations", notations),
+    ("tcrypt_header", tcrypt_header),
+    ("integrity", integrity),
+    ("key_file", key_file),
+    ("signature", signature),
 ];
 
 /// Next to no work: what a header asks for beyond it is refused.
@@ -243,6 +249,10 @@ fn bitlk_boot(identifier: &[u8; 16], places: &[u64]) -> Vec<u8> {
 /// The metadata of a BitLocker volume, and what follows them: the checksum, which is made right,
 /// and the digest. All three copies are one.
 pub fn bitlk_metadata(input: &[u8]) {
+    bitlk(&bitlk_device(input));
+}
+
+fn bitlk_device(input: &[u8]) -> Vec<u8> {
     const AT: usize = 4096;
     let identifier = b"\x3b\xd6\x67\x49\x29\x2e\xd8\x4a\x83\x99\xf6\xa3\x39\xe3\xd0\x01";
     let mut bytes = bitlk_boot(identifier, &[AT as u64; 3]);
@@ -257,7 +267,7 @@ pub fn bitlk_metadata(input: &[u8]) {
     {
         sum.copy_from_slice(&crc32(metadata).to_le_bytes());
     }
-    bitlk(&bytes);
+    bytes
 }
 
 /// The head of the bitmaps of a BitLocker volume, a bitmap, and its records: a kilobyte each, the
@@ -536,4 +546,162 @@ pub fn parts(input: &[u8]) {
         }
     });
     tell(parts);
+}
+
+/// The place and the family in one byte, and a decrypted header of TrueCrypt or VeraCrypt; its
+/// checksums are made right. A header that is read describes data within the device.
+pub fn tcrypt_header(input: &[u8]) {
+    use tcrypt::{Family, Header, Place, Prf, Unlocked, specs};
+    static SPECS: LazyLock<[Vec<CipherSpec>; 2]> =
+        LazyLock::new(|| [Family::TrueCrypt, Family::VeraCrypt].map(specs));
+    let Some((&choice, rest)) = input.split_first() else {
+        return;
+    };
+    let device = Sparse {
+        bytes: &[],
+        offset: 0,
+        size: 1 << 20,
+    };
+    let mut header = [0; 448];
+    let length = rest.len().min(header.len());
+    header[..length].copy_from_slice(&rest[..length]);
+    let family = [Family::TrueCrypt, Family::VeraCrypt][usize::from(choice & 1)];
+    header[..4].copy_from_slice([b"TRUE", b"VERA"][usize::from(choice & 1)]);
+    let keys = crc32(&header[192..]).to_be_bytes();
+    header[8..12].copy_from_slice(&keys);
+    let all = crc32(&header[..188]).to_be_bytes();
+    header[188..192].copy_from_slice(&all);
+    let places = [
+        Place::Normal,
+        Place::NormalBackup,
+        Place::Hidden,
+        Place::HiddenBackup,
+        Place::System,
+    ];
+    let place = places[usize::from(choice >> 1) % places.len()];
+    let specs = &SPECS[usize::from(choice & 1)];
+    let Ok(Some(header)) = Header::parse(family, place, &header) else {
+        return;
+    };
+    let unlocked = Unlocked {
+        place,
+        offset: 0,
+        spec: specs[usize::from(choice >> 4) % specs.len()],
+        prf: Prf::Argon2id,
+        header,
+    };
+    let mapping = unlocked.mapping(&device).inspect(|mapping| {
+        let end = mapping.data.end().unwrap();
+        assert!(end <= device.size && mapping.data.length > 0 && mapping.data.offset >= 512);
+    });
+    tell(mapping);
+}
+
+/// The superblock of dm-integrity, and the sectors of its journal: 16 bytes of its beginning, and a
+/// byte of the turn that wrote it. Commit ids are made right for the fields that the superblock has.
+pub fn integrity(input: &[u8]) {
+    const SUPERBLOCK: usize = 4096;
+    const TAG_BYTES: u16 = 16;
+    let Some((fields, journal)) = input.split_at_checked(64) else {
+        return;
+    };
+    let mut bytes = vec![0; SUPERBLOCK];
+    bytes[..64].copy_from_slice(fields);
+    bytes[..8].copy_from_slice(b"integrt\0");
+    let access = match bytes[63] & 1 {
+        0 => Access::Read,
+        _ => Access::Write,
+    };
+    // Other sizes of tags and sectors are refused at once.
+    if bytes[63] & 6 != 6 {
+        bytes[10..12].copy_from_slice(&TAG_BYTES.to_le_bytes());
+        bytes[28] = 0;
+    }
+    // A sector of 504 bytes has 15 entries of 32 bytes, and each of 120 has a sector of data.
+    const SECTION: u64 = 8 + 15 * 8;
+    for (at, sector) in (0..).zip(journal.chunks(17)) {
+        let (start, turn) = (&sector[..sector.len() - 1], sector[sector.len() - 1]);
+        let place = ((at / SECTION) << 32) | (at % SECTION);
+        let id = (0x1111_1111_1111_1111 * (u64::from(turn & 3) + 1)) ^ place;
+        bytes.extend_from_slice(start);
+        bytes.resize(SUPERBLOCK + 512 * at as usize + 504, 0);
+        bytes.extend_from_slice(&id.to_le_bytes());
+    }
+    let device = Sparse {
+        bytes: &bytes,
+        offset: 0,
+        size: 1 << 20,
+    };
+    let mapping = SealedMapping {
+        encryption: "aes-xts-random".to_owned(),
+        integrity: "none".to_owned(),
+        key: Key::from_slice(&std::array::from_fn::<u8, 64, _>(|at| at as u8)),
+        mac_key_bytes: None,
+        sector_size: SectorSize::B512,
+        offset: 0,
+        size: None,
+        first: IvSector::new(0),
+        access,
+    };
+    let opened = SealedDevice::open(&device, &mapping).inspect(|opened| {
+        let size = opened.geometry().size;
+        assert!(size <= device.size);
+        let mut sector = [0; 512];
+        for at in [0, size / 1024 * 512, size - 512] {
+            tell(opened.read_at(at, &mut sector).map_err(VolumeError::from));
+            if access == Access::Write {
+                tell(opened.write_at(at, &sector).map_err(VolumeError::from));
+            }
+        }
+    });
+    tell(opened.map(drop));
+}
+
+/// A file that is given as a key, a recovery key or a key file.
+pub fn key_file(input: &[u8]) {
+    static BITLK: LazyLock<bitlk::Header> = LazyLock::new(|| {
+        const SEED: &[u8] = include_bytes!("../../../../fuzz/seeds/bitlk_metadata/vista");
+        let mut seed = SEED.to_vec();
+        for place in seed[32..56].as_chunks_mut().0 {
+            *place = 4096_u64.to_le_bytes();
+        }
+        let bytes = bitlk_device(&seed);
+        let device = Sparse {
+            bytes: &bytes,
+            offset: 0,
+            size: 1 << 30,
+        };
+        bitlk::Header::read(&device).expect("the seed is a header")
+    });
+    let _ = bitlk::is_recovery_text(input);
+    let key = || Key::from_slice(input);
+    for secret in [
+        Secret::KeyFile(key()),
+        Secret::VolumeKey(key()),
+        Secret::Passphrase(key()),
+    ] {
+        tell(BITLK.unlock(&secret, &LIMITS));
+    }
+    tell(Keyfiles::default().add(input));
+}
+
+/// The start of a device that may hold a file system, a table or an image: whatever must not be
+/// overwritten.
+pub fn signature(input: &[u8]) {
+    let device = Sparse {
+        bytes: input,
+        offset: 0,
+        size: (input.len() as u64).next_multiple_of(512),
+    };
+    for found in block::signature::names(&device).unwrap() {
+        let told = found.to_string();
+        assert!(!told.contains(char::is_control), "{told:?}");
+    }
+    let content = block::signature::content(&device).unwrap();
+    let _ = content.is_blank();
+    let _ = block::signature::readable(&device).unwrap();
+    if let Some(unfinished) = unfinished(&device) {
+        let told = unfinished.to_string();
+        assert!(!told.contains(char::is_control), "{told:?}");
+    }
 }

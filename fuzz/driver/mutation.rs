@@ -107,7 +107,7 @@ impl<'a> Mutation<'a> {
     fn spoil(&mut self, input: &mut Vec<u8>) {
         let at = self.below(input.len());
         let number = NUMBERS[self.below(NUMBERS.len())];
-        match self.below(10) {
+        match self.below(11) {
             0 => {
                 if let Some(byte) = input.get_mut(at) {
                     *byte ^= 1 << self.below(8);
@@ -144,6 +144,13 @@ impl<'a> Mutation<'a> {
             8 => {
                 let range = self.range(input);
                 let piece = input[range].to_vec();
+                input.splice(at..at, piece);
+            }
+            9 => {
+                // The same again and again: deep nesting, long lists.
+                let range = self.range(input);
+                let most = LONGEST / range.len().max(1);
+                let piece = input[range].repeat(self.below(most + 1));
                 input.splice(at..at, piece);
             }
             _ => {

@@ -1,0 +1,10 @@
+//! Results of other programs, and records, of any bytes:
+//! `cargo +nightly fuzz run import fuzz/corpus/import fuzz/seeds/import -- -malloc_limit_mb=64 -timeout=1`.
+
+#![no_main]
+
+#[path = "../../crates/lab/tests/any_bytes/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::import(input));

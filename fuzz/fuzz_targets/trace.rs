@@ -1,0 +1,10 @@
+//! Traces of requests, of any bytes:
+//! `cargo +nightly fuzz run trace fuzz/corpus/trace fuzz/seeds/trace -- -malloc_limit_mb=64 -timeout=1`.
+
+#![no_main]
+
+#[path = "../../crates/lab/tests/any_bytes/targets.rs"]
+#[allow(dead_code)]
+mod targets;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| targets::trace(input));
