@@ -49,7 +49,7 @@ fn text(mut table: &File) -> io::Result<String> {
     Ok(text)
 }
 
-/// The user who has the socket at `local`, as [`Tables::of`].
+/// The user who has the socket at `local`, as `Tables::of`.
 pub fn of(local: SocketAddr, remote: Option<SocketAddr>) -> Option<u32> {
     Tables::open().of(local, remote)
 }
