@@ -212,8 +212,12 @@ const fn image(what: &'static str, driver: &'static str) -> Wrapped {
     Wrapped::Image { what, driver }
 }
 
+const fn unread(what: &'static str) -> Wrapped {
+    Wrapped::Image { what, driver: None }
+}
+
 /// Files that other programs wrap an image in, by what they begin with.
-const WRAPPED: [(&[u8], usize, Wrapped); 12] = [
+const WRAPPED: [(&[u8], usize, Wrapped); 15] = [
     (b"QFI\xfb", 0, image("a qcow2 image", "qcow2")),
     (
         b"\x7f\x10\xda\xbe",
@@ -224,13 +228,13 @@ const WRAPPED: [(&[u8], usize, Wrapped); 12] = [
     (
         b"# Disk DescriptorFile",
         0,
-        Wrapped::Image {
-            what: "the description of a VMware image (VMDK)",
-            driver: None,
-        },
+        unread("the description of a VMware image (VMDK)"),
     ),
     (b"vhdxfile", 0, image("a Hyper-V image (VHDX)", "vhdx")),
     (b"conectix", 0, image("a Virtual PC image (VHD)", "vpc")),
+    (b"QED\0", 0, unread("a QED image")),
+    (b"WithoutFreeSpace", 0, unread("a Parallels image")),
+    (b"WithouFreSpacExt", 0, unread("a Parallels image")),
     (b"\x1f\x8b", 0, Wrapped::Archive("a gzip archive")),
     (b"\xfd7zXZ\0", 0, Wrapped::Archive("an xz archive")),
     (b"BZh", 0, Wrapped::Archive("a bzip2 archive")),

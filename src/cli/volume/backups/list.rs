@@ -34,7 +34,9 @@ pub struct Stored {
 /// Where backups are, or would be; nothing if the user has no home.
 pub fn place() -> Option<PathBuf> {
     let base = etcetera::base_strategy::Xdg::new().ok()?;
-    Some(base.state_dir()?.join("cryptmark/headers"))
+    let place = base.state_dir()?.join("cryptmark/headers");
+    // Another folder would have it at the next command.
+    Some(place).filter(|place| place.is_absolute())
 }
 
 /// All that is stored in `folder`, the oldest first.

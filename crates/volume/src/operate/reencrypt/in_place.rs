@@ -113,6 +113,13 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             "Another program writes to it. End that, and run this again; nothing was changed.",
         ));
     }
+    if length != there {
+        caller.warn(&format!(
+            "{} bytes of the last sector are added to the data, which keep them when they are \
+             decrypted",
+            length - there
+        ));
+    }
     let longer = detached.is_some() && is_file && length != there;
     let begin = || -> Result<_, VolumeError> {
         if longer {
