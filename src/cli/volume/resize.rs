@@ -57,7 +57,7 @@ pub fn run(options: &ResizeOptions, names: &Names) -> Result<(), Failure> {
     }
     if format.is_some() {
         eprintln!(
-            "note: the new space is not filled with noise, so it shows how much of it is used"
+            "note: space that a volume gains is not filled with noise, and shows how much of it is used"
         );
     }
     print_done(&format!("{bytes} bytes of data\n"));

@@ -44,18 +44,16 @@ impl<'a> PasswordChange<'a> {
         let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
         let unlocked = opening.unlock(device, secret, &options.limits, &watch)?;
         check_behind(&opening, &unlocked, device, secret, (options, report))?;
-        let left = unlocked.left_copy(device);
-        let left = match (left, unlocked.place.copy()) {
-            (Some((end, copy)), Some(at)) => {
-                let volume = Slice::new(device, ByteRange::new(0, end))?;
+        let left = unlocked.left_copy(device).filter(|(end, _)| {
+            // A device of larger blocks has no such end.
+            let volume = Slice::new(device, ByteRange::new(0, *end));
+            let found = volume.ok().zip(unlocked.place.copy()).map(|(volume, at)| {
                 let known = known(&opening, &unlocked);
-                let found = first(&known, &[at], &volume, secret, (options, report));
-                found
-                    .is_ok_and(|found| found.has_same_keys(&unlocked))
-                    .then_some(copy)
-            }
-            _ => None,
-        };
+                first(&known, &[at], &volume, secret, (options, report))
+            });
+            found.is_some_and(|found| found.is_ok_and(|it| it.has_same_keys(&unlocked)))
+        });
+        let left = left.map(|(_, copy)| copy);
         Ok(Self {
             place,
             options,
