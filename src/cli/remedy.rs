@@ -187,7 +187,7 @@ impl CliRemedy for VolumeError {
                  … --key-file -"
             }
             Self::ShortHash { .. } => "Choose a longer --hash or a shorter --key-size.",
-            Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
+            Self::KdfAllWork { .. } => {
                 "Give the --key-slot of your passphrase, so that no other keyslot is tried."
             }
             error => return error.remedy(),

@@ -18,6 +18,7 @@ use block::BlockError;
 use cipher::CipherError;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 use thiserror::Error;
 
 /// What to choose instead of something that a format lacks.
@@ -462,13 +463,16 @@ pub enum VolumeError {
         unit: u32,
     },
 
-    /// PBKDF2 with more iterations than are allowed.
-    #[error("the key derivation needs {iterations} iterations, and the limit is {limit}")]
-    KdfIterations {
-        /// The value that was asked for.
-        iterations: u32,
+    /// A key derivation that takes longer than is allowed.
+    #[error(
+        "the key derivation takes about {} s on one core, and the limit is {} s",
+        work.as_secs(), limit.as_secs()
+    )]
+    KdfWork {
+        /// Its work, as [`Kdf::work`](crate::Kdf::work) counts it.
+        work: Duration,
         /// The limit.
-        limit: u32,
+        limit: Duration,
     },
 
     /// Argon2 with more memory than is allowed.
@@ -489,34 +493,16 @@ pub enum VolumeError {
         limit: u32,
     },
 
-    /// Argon2 with more passes over so much memory than are allowed.
+    /// Key slots whose derivations take longer together than is allowed.
     #[error(
-        "all passes of the key derivation together fill {filled_kib} KiB, and the limit is \
-         {limit_kib}"
+        "all key slots together take about {} s on one core, and the limit is {} s",
+        work.as_secs(), limit.as_secs()
     )]
-    KdfFill {
-        /// Passes times memory, KiB.
-        filled_kib: u64,
-        /// The limit, KiB.
-        limit_kib: u64,
-    },
-
-    /// Keyslots with more iterations of PBKDF2 together than are allowed.
-    #[error("all keyslots together need {iterations} iterations, and the limit is {limit}")]
-    KdfAllIterations {
-        /// The sum of their iterations.
-        iterations: u64,
+    KdfAllWork {
+        /// The work of all.
+        work: Duration,
         /// The limit.
-        limit: u64,
-    },
-
-    /// Keyslots whose Argon2 fills more memory together than is allowed.
-    #[error("all keyslots together fill {filled_kib} KiB, and the limit is {limit_kib}")]
-    KdfAllFill {
-        /// The sum of passes times memory, KiB.
-        filled_kib: u64,
-        /// The limit, KiB.
-        limit_kib: u64,
+        limit: Duration,
     },
 
     /// A key derivation that its standard does not have.

@@ -7,6 +7,7 @@ use crate::{Hash, VolumeError};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use cipher::Key;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
@@ -54,22 +55,18 @@ impl Argon2Variant {
     }
 }
 
-/// The most work that a derivation may be.
+/// The most work that a derivation may be, as [`Kdf::work`] counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Iterations of PBKDF2.
-    pub iterations: u32,
+    /// Of one derivation.
+    pub work: Duration,
+    /// Of all the key slots together that a secret is tried on, and of verifying what comes of
+    /// each.
+    pub all_work: Duration,
     /// Memory of Argon2, KiB.
     pub memory_kib: u32,
     /// Lanes of Argon2.
     pub lanes: u32,
-    /// Passes of Argon2 times its memory, KiB.
-    pub filled_kib: u64,
-    /// Iterations of PBKDF2 for all the keyslots together that a passphrase is
-    /// tried on, and to verify what comes of each.
-    pub all_iterations: u64,
-    /// The same of what Argon2 fills, KiB.
-    pub all_filled_kib: u64,
     /// What ends a derivation before it is done.
     pub stop: Stop,
 }
@@ -86,82 +83,24 @@ impl Stop {
     pub const fn when(flag: &'static AtomicBool) -> Self {
         Self(Some(flag))
     }
-}
 
-impl PartialEq for Stop {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.map(std::ptr::from_ref) == other.0.map(std::ptr::from_ref)
-    }
-}
-
-impl Eq for Stop {}
-
-/// How often the flag is looked at.
-const LOOK: Duration = Duration::from_millis(50);
-
-impl Default for Limits {
-    /// The largest costs that cryptsetup and VeraCrypt can be asked for on purpose: half a minute
-    /// or a few, but not hours. Memory and lanes are cryptsetup's own maxima. The totals allow 32
-    /// key slots, which is LUKS2's maximum. Each of them may have been made with `--iter-time
-    /// 10000` on a fast machine of today: 3.7 million iterations or 6 GiB in a second.
-    fn default() -> Self {
-        Self {
-            iterations: 100_000_000,
-            memory_kib: 4 << 20,
-            lanes: 4,
-            filled_kib: 256 << 20,
-            all_iterations: 1_200_000_000,
-            all_filled_kib: 2048 << 20,
-            stop: Stop::NEVER,
-        }
-    }
-}
-
-/// RFC 9106, section 3.1.
-const LEAST_SALT: usize = 8;
-const LEAST_LANE_KIB: u32 = 8;
-const LEAST_KEY: usize = 4;
-
-impl Kdf {
-    /// Derives a key of `length` bytes.
-    ///
-    /// # Errors
-    /// [`VolumeError::KdfIterations`], [`VolumeError::KdfMemory`],
-    /// [`VolumeError::KdfLanes`] and [`VolumeError::KdfFill`] if more than
-    /// `limits` is asked for; [`VolumeError::KdfParameter`] if the standard
-    /// has no such derivation; [`VolumeError::OutOfMemory`]; [`VolumeError::Stopped`] if `limits`
-    /// say so.
-    pub fn derive(
-        &self,
-        passphrase: &[u8],
-        salt: &[u8],
-        length: usize,
-        limits: &Limits,
-    ) -> Result<Key, VolumeError> {
-        self.check(salt, length, limits)?;
-        match limits.stop.0 {
-            None => self.work(passphrase, salt, length),
-            Some(stop) => self.apart(passphrase, salt, length, stop),
-        }
-    }
-
-    /// The work in a thread of its own, which is left alone when `stop` is set: no library ends it.
-    fn apart(
+    /// The result of `work`, or [`VolumeError::Stopped`] as soon as the flag is set. The work is
+    /// in a thread of its own then, which is left alone: no library ends it.
+    pub(crate) fn run<T: Send + 'static>(
         self,
-        passphrase: &[u8],
-        salt: &[u8],
-        length: usize,
-        stop: &AtomicBool,
-    ) -> Result<Key, VolumeError> {
-        let (own, own_salt) = (Key::from_slice(passphrase), salt.to_vec());
-        let (done, result) = mpsc::channel();
-        let work = move || {
+        work: impl Fn() -> Result<T, VolumeError> + Send + Sync + 'static,
+    ) -> Result<T, VolumeError> {
+        let Some(stop) = self.0 else { return work() };
+        let (work, (done, result)) = (Arc::new(work), mpsc::channel());
+        let apart = {
+            let work = Arc::clone(&work);
             // Nobody may wait for it any more.
-            let _ = done.send(self.work(own.as_bytes(), &own_salt, length));
+            move || drop(done.send(work()))
         };
-        let Ok(thread) = std::thread::Builder::new().spawn(work) else {
-            return self.work(passphrase, salt, length);
+        let Ok(thread) = std::thread::Builder::new().spawn(apart) else {
+            return work();
         };
+        drop(work);
         loop {
             match result.recv_timeout(LOOK) {
                 Ok(result) => return result,
@@ -176,8 +115,94 @@ impl Kdf {
             }
         }
     }
+}
 
-    fn work(&self, passphrase: &[u8], salt: &[u8], length: usize) -> Result<Key, VolumeError> {
+impl PartialEq for Stop {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.map(std::ptr::from_ref) == other.0.map(std::ptr::from_ref)
+    }
+}
+
+impl Eq for Stop {}
+
+/// How often the flag is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Default for Limits {
+    /// More than people ask for on purpose, and less than hours. Memory and lanes are cryptsetup's
+    /// maxima, and one derivation has the time of 64 passes over that memory. The total allows 32
+    /// key slots, which is LUKS2's maximum. Each of them may have been made with `--iter-time 10000`
+    /// on a fast machine of today: 3.7 million iterations or 6 GiB in a second.
+    fn default() -> Self {
+        Self {
+            work: Duration::from_secs(188),
+            all_work: Duration::from_secs(1500),
+            memory_kib: 4 << 20,
+            lanes: 4,
+            stop: Stop::NEVER,
+        }
+    }
+}
+
+impl Limits {
+    /// Refuses one derivation that is more work than this.
+    pub(crate) fn check(&self, work: Duration) -> Result<(), VolumeError> {
+        match work > self.work {
+            true => Err(VolumeError::KdfWork {
+                work,
+                limit: self.work,
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses derivations that are more work together, one after the other, than this.
+    pub(crate) fn check_all(
+        &self,
+        works: impl Iterator<Item = Duration>,
+    ) -> Result<(), VolumeError> {
+        let work = works.fold(Duration::ZERO, Duration::saturating_add);
+        match work > self.all_work {
+            true => Err(VolumeError::KdfAllWork {
+                work,
+                limit: self.all_work,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// The time in which Argon2 fills a KiB, nanoseconds.
+const FILL_NS: u64 = 700;
+
+/// RFC 9106, section 3.1.
+const LEAST_SALT: usize = 8;
+const LEAST_LANE_KIB: u32 = 8;
+const LEAST_KEY: usize = 4;
+
+impl Kdf {
+    /// Derives a key of `length` bytes.
+    ///
+    /// # Errors
+    /// [`VolumeError::KdfWork`], [`VolumeError::KdfMemory`] and [`VolumeError::KdfLanes`] if more
+    /// than `limits` is asked for; [`VolumeError::KdfParameter`] if the standard
+    /// has no such derivation; [`VolumeError::OutOfMemory`]; [`VolumeError::Stopped`] if `limits`
+    /// say so.
+    pub fn derive(
+        &self,
+        passphrase: &[u8],
+        salt: &[u8],
+        length: usize,
+        limits: &Limits,
+    ) -> Result<Key, VolumeError> {
+        self.check(salt, length, limits)?;
+        let (kdf, own, salt) = (*self, Key::from_slice(passphrase), salt.to_vec());
+        limits
+            .stop
+            .run(move || kdf.derived(own.as_bytes(), &salt, length))
+    }
+
+    fn derived(&self, passphrase: &[u8], salt: &[u8], length: usize) -> Result<Key, VolumeError> {
         Key::filled(length, |key| match *self {
             Self::Pbkdf2 { hash, iterations } => {
                 hash.pbkdf2(passphrase, salt, iterations, key);
@@ -199,15 +224,7 @@ impl Kdf {
             false => Ok(()),
         };
         match *self {
-            Self::Pbkdf2 { iterations, .. } => {
-                least("iterations", iterations.into(), 1)?;
-                if iterations > limits.iterations {
-                    return Err(VolumeError::KdfIterations {
-                        iterations,
-                        limit: limits.iterations,
-                    });
-                }
-            }
+            Self::Pbkdf2 { iterations, .. } => least("iterations", iterations.into(), 1)?,
             Self::Argon2 {
                 time,
                 memory_kib,
@@ -232,16 +249,30 @@ impl Kdf {
                         limit_kib: limits.memory_kib,
                     });
                 }
-                let filled_kib = u64::from(time) * u64::from(memory_kib);
-                if filled_kib > limits.filled_kib {
-                    return Err(VolumeError::KdfFill {
-                        filled_kib,
-                        limit_kib: limits.filled_kib,
-                    });
-                }
             }
         }
-        Ok(())
+        limits.check(self.work(length))
+    }
+
+    /// About how long it takes to derive a key of `length` bytes on one core of a machine of 2020.
+    pub fn work(&self, length: usize) -> Duration {
+        let parts = match *self {
+            Self::Pbkdf2 { hash, .. } => length.div_ceil(hash.digest_bytes()),
+            Self::Argon2 { .. } => 1,
+        };
+        let parts = u32::try_from(parts).unwrap_or(u32::MAX);
+        self.part_work().saturating_mul(parts)
+    }
+
+    /// The same for one of its parts, which are as long as a digest.
+    pub(crate) fn part_work(&self) -> Duration {
+        let (each_ns, steps) = match *self {
+            Self::Pbkdf2 { hash, iterations } => (hash.iteration_ns(), u64::from(iterations)),
+            Self::Argon2 {
+                time, memory_kib, ..
+            } => (FILL_NS, u64::from(time) * u64::from(memory_kib)),
+        };
+        Duration::from_nanos(steps.saturating_mul(each_ns))
     }
 
     /// The memory that it fills, KiB.
@@ -275,45 +306,6 @@ impl Kdf {
                 .hash_password_into_with_memory(passphrase, salt, key, &mut memory.0[..])
                 .expect("the parameters were checked");
         })?;
-        Ok(())
-    }
-}
-
-/// The total cost of several derivations that may run one after the other.
-#[derive(Default)]
-pub(crate) struct Total {
-    iterations: u64,
-    filled_kib: u64,
-}
-
-impl Total {
-    /// Adds the cost of `kdf`.
-    pub(crate) const fn add(&mut self, kdf: &Kdf) {
-        match *kdf {
-            Kdf::Pbkdf2 { iterations, .. } => self.iterations += iterations as u64,
-            Kdf::Argon2 {
-                time, memory_kib, ..
-            } => {
-                let filled_kib = time as u64 * memory_kib as u64;
-                self.filled_kib = self.filled_kib.saturating_add(filled_kib);
-            }
-        }
-    }
-
-    /// Refuses what is more than `limits` allow for all together.
-    pub(crate) const fn check(&self, limits: &Limits) -> Result<(), VolumeError> {
-        if self.iterations > limits.all_iterations {
-            return Err(VolumeError::KdfAllIterations {
-                iterations: self.iterations,
-                limit: limits.all_iterations,
-            });
-        }
-        if self.filled_kib > limits.all_filled_kib {
-            return Err(VolumeError::KdfAllFill {
-                filled_kib: self.filled_kib,
-                limit_kib: limits.all_filled_kib,
-            });
-        }
         Ok(())
     }
 }

@@ -218,7 +218,7 @@ fn too_much_work_is_refused_before_it_is_begun() {
     let error = refused(pbkdf2(u32::MAX), &salt, 64);
     assert_eq!(
         error.to_string(),
-        "the key derivation needs 4294967295 iterations, and the limit is 100000000"
+        "the key derivation takes about 1717 s on one core, and the limit is 188 s"
     );
     let error = refused(argon2(1, u32::MAX, 1), &salt, 64);
     assert!(matches!(
@@ -229,7 +229,7 @@ fn too_much_work_is_refused_before_it_is_begun() {
         }
     ));
     let error = refused(argon2(u32::MAX, 1 << 20, 4), &salt, 64);
-    assert!(matches!(error, VolumeError::KdfFill { filled_kib, .. } if filled_kib > 1 << 51));
+    assert!(matches!(error, VolumeError::KdfWork { work, .. } if work.as_secs() > 1 << 31));
     let error = refused(argon2(1, u32::MAX, u32::MAX), &salt, 64);
     assert!(matches!(
         error,
@@ -243,17 +243,55 @@ fn too_much_work_is_refused_before_it_is_begun() {
 #[test]
 fn limits_are_the_last_that_is_allowed() {
     let limits = Limits {
-        iterations: 10,
+        work: argon2(2, 64, 2).work(32),
         memory_kib: 64,
         lanes: 2,
-        filled_kib: 128,
         ..Limits::default()
     };
     let allowed = |kdf: Kdf| kdf.derive(b"pass", &[7; 16], 32, &limits).is_ok();
-    assert!(allowed(pbkdf2(10)) && !allowed(pbkdf2(11)));
     assert!(allowed(argon2(1, 64, 2)) && !allowed(argon2(1, 65, 2)));
     assert!(!allowed(argon2(1, 64, 3)));
     assert!(allowed(argon2(2, 64, 2)) && !allowed(argon2(3, 64, 2)));
+}
+
+/// Work is iterations times the hash's cost times blocks of key.
+#[test]
+fn limits_count_the_hash_and_the_length_of_the_key() {
+    for hash in Hash::ALL {
+        let kdf = |iterations| Kdf::Pbkdf2 { hash, iterations };
+        let digest = hash.digest_bytes();
+        for blocks in 1..4 {
+            let limits = Limits {
+                work: kdf(10).work(digest) * blocks,
+                ..Limits::default()
+            };
+            let allowed = |iterations, length| {
+                let derived = kdf(iterations).derive(b"pass", &[7; 16], length, &limits);
+                let is_refused = matches!(derived, Err(VolumeError::KdfWork { .. }));
+                assert!(is_refused || derived.is_ok());
+                !is_refused
+            };
+            let length = blocks as usize * digest;
+            assert!(
+                allowed(10, length) && allowed(10 * blocks, digest),
+                "{hash}"
+            );
+            assert!(!allowed(11, length) && !allowed(10, length + 1), "{hash}");
+        }
+        let longest = kdf(u32::MAX).derive(b"pass", &[7; 16], 64, &Limits::default());
+        assert!(
+            matches!(longest, Err(VolumeError::KdfWork { .. })),
+            "{hash}"
+        );
+    }
+    let cost = |hash| {
+        Kdf::Pbkdf2 {
+            hash,
+            iterations: 1,
+        }
+        .work(1)
+    };
+    assert!(cost(Hash::Streebog512) > 10 * cost(Hash::Sha256));
 }
 
 #[test]
@@ -310,7 +348,7 @@ fn a_derivation_ends_when_it_is_told_to() {
             derived(&Limits::default()).as_bytes()
         );
     }
-    for kdf in [pbkdf2(limits.iterations), argon2(500, 512 << 10, 1)] {
+    for kdf in [pbkdf2(100_000_000), argon2(500, 512 << 10, 1)] {
         STOP.store(false, Ordering::Relaxed);
         std::thread::scope(|scope| {
             let derived = scope.spawn(|| kdf.derive(b"pass", &[7; 16], 32, &limits));

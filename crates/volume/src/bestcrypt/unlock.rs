@@ -4,7 +4,7 @@ use super::header::{Header, KEYSLOT_BYTES, KeyslotKind, unsupported};
 use super::pkcs12;
 use crate::mapping::data_of_size;
 use crate::{
-    CryptDevice, Format, Given, Limits, Mapping, Secret, Unlocked, VolumeError, unaligned,
+    CryptDevice, Format, Given, Kdf, Limits, Mapping, Secret, Unlocked, VolumeError, unaligned,
 };
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherSpec, IvSector, Key, Mode, SectorCipher, SectorLayout};
@@ -21,7 +21,7 @@ const IV_BYTES: usize = 16;
 impl Header {
     /// Finds the volume key in the first keyslot that the passphrase opens.
     ///
-    /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::KdfIterations`]; [`VolumeError::SecretKind`]
+    /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::KdfWork`]; [`VolumeError::SecretKind`]
     /// for a secret other than a passphrase in UTF-8; [`VolumeError::Unsupported`] if no key slot
     /// takes a passphrase, or the mode is neither XTS nor CBC; [`VolumeError::Block`].
     pub fn unlock(
@@ -44,12 +44,6 @@ impl Header {
                 });
             }
         };
-        if self.iterations > limits.iterations {
-            return Err(VolumeError::KdfIterations {
-                iterations: self.iterations,
-                limit: limits.iterations,
-            });
-        }
         let (spec, key_bytes): (CipherSpec, _) = match self.mode {
             Mode::Xts => ("aes-xts-plain64".parse()?, 64),
             Mode::Cbc => ("aes-cbc-null".parse()?, 32),
@@ -62,7 +56,16 @@ impl Header {
         if slots.peek().is_none() {
             return Err(unsupported("no keyslot with a passphrase"));
         }
-        let slot_key = pkcs12::derive(self.hash, text, &self.salt, self.iterations, key_bytes);
+        let kdf = Kdf::Pbkdf2 {
+            hash: self.hash,
+            iterations: self.iterations,
+        };
+        limits.check(kdf.work(key_bytes))?;
+        let (hash, iterations, salt) = (self.hash, self.iterations, self.salt.clone());
+        let text = Zeroizing::new(text.to_owned());
+        let slot_key = limits
+            .stop
+            .run(move || Ok(pkcs12::derive(hash, &text, &salt, iterations, key_bytes)))?;
         for slot in slots {
             let range = ByteRange::new(Self::offset(slot.number), KEYSLOT_BYTES as u64);
             let body = unaligned::read(device, range)?;

@@ -14,7 +14,7 @@ use super::protector::{Protector, ProtectorKind};
 use super::{damaged, recovery};
 use crate::fields::Fields;
 use crate::key_text;
-use crate::{Damage, Format, Given, Limits, Secret, Unlocked, VolumeError};
+use crate::{Damage, Format, Given, Hash, Kdf, Limits, Secret, Unlocked, VolumeError};
 use cipher::Key;
 use sha2::{Digest, Sha256};
 use std::convert::Infallible;
@@ -22,6 +22,12 @@ use uuid::Uuid;
 use zeroize::Zeroizing;
 
 const ROUNDS: u32 = 1 << 20;
+
+/// What is as much work as [`stretched`].
+const STRETCHING: Kdf = Kdf::Pbkdf2 {
+    hash: Hash::Sha256,
+    iterations: ROUNDS,
+};
 
 /// Length of the head of a startup key file, bytes.
 const KEY_FILE_HEAD: usize = 48;
@@ -63,7 +69,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::NoProtectorFits`], [`VolumeError::RecoveryPassword`],
     /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`], [`VolumeError::WrongVolumeKey`];
-    /// [`VolumeError::KdfAllIterations`]; [`VolumeError::Header`] if the metadata do not
+    /// [`VolumeError::KdfAllWork`]; [`VolumeError::Header`] if the metadata do not
     /// match the encrypted digest.
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         let is_given = !matches!(secret, Secret::Passphrase(typed) if typed.is_empty());
@@ -108,7 +114,7 @@ impl Header {
         self.check_work(&offers, limits)?;
         for offer in &offers {
             for (slot, protector) in (0..).zip(&self.protectors) {
-                let Some(key) = offer.key_for(protector) else {
+                let Some(key) = offer.key_for(protector, limits)? else {
                     continue;
                 };
                 if let Some(found) = self.by_key(slot, protector, &key)? {
@@ -156,14 +162,7 @@ impl Header {
                 .count()
         };
         let times: usize = offers.iter().map(stretched).sum();
-        let iterations = times as u64 * u64::from(ROUNDS);
-        match iterations > limits.all_iterations {
-            true => Err(VolumeError::KdfAllIterations {
-                iterations,
-                limit: limits.all_iterations,
-            }),
-            false => Ok(()),
-        }
+        limits.check_all(std::iter::repeat_n(STRETCHING.work(32), times))
     }
 
     fn by_clear_key(&self) -> Result<Option<Unlocked>, VolumeError> {
@@ -277,11 +276,16 @@ impl Method {
 
 impl Offer {
     /// The key to try on `protector`, if the kind fits.
-    fn key_for(&self, protector: &Protector) -> Option<Key> {
-        match (self, protector.kind) {
+    fn key_for(&self, protector: &Protector, limits: &Limits) -> Result<Option<Key>, VolumeError> {
+        Ok(match (self, protector.kind) {
             (Self::Passphrase(hashed), ProtectorKind::Passphrase)
             | (Self::Recovery(hashed), ProtectorKind::RecoveryPassword) => {
-                Some(stretched(hashed, &protector.salt?))
+                let Some(salt) = protector.salt else {
+                    return Ok(None);
+                };
+                let hashed = Key::from_slice(hashed.as_bytes());
+                let work = move || Ok(stretched(&hashed, &salt));
+                Some(limits.stop.run(work)?)
             }
             (Self::StartupKey(identifier, key), ProtectorKind::StartupKey)
                 if *identifier == protector.identifier =>
@@ -289,7 +293,7 @@ impl Offer {
                 Some(Key::from_slice(key.as_bytes()))
             }
             _ => None,
-        }
+        })
     }
 }
 

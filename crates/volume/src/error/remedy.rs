@@ -200,15 +200,12 @@ impl VolumeError {
             Self::SkipAlignment { unit, .. } => {
                 format!("Skip a multiple of {unit} sectors of 512 bytes.")
             }
-            Self::KdfIterations { .. }
-            | Self::KdfMemory { .. }
-            | Self::KdfLanes { .. }
-            | Self::KdfFill { .. } => {
+            Self::KdfWork { .. } | Self::KdfMemory { .. } | Self::KdfLanes { .. } => {
                 "Do not open another person's volume that needs so much. If the volume is yours, \
                  change the key slot with the program that made it."
                     .to_owned()
             }
-            Self::KdfAllIterations { .. } | Self::KdfAllFill { .. } => {
+            Self::KdfAllWork { .. } => {
                 "Name the keyslot of your passphrase, so that no other keyslot is tried."
                     .to_owned()
             }

@@ -2,7 +2,7 @@
 
 use super::damaged;
 use crate::fields::Fields;
-use crate::{Damage, VolumeError};
+use crate::{Damage, Hash, Kdf, VolumeError};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use roxmltree::{Document, Node};
@@ -21,6 +21,15 @@ pub struct User {
     pub iterations: u32,
     pub(super) salt: [u8; 16],
     pub(super) wrapped_kek: [u8; WRAPPED_BYTES],
+}
+
+impl User {
+    pub(super) const fn kdf(&self) -> Kdf {
+        Kdf::Pbkdf2 {
+            hash: Hash::Sha256,
+            iterations: self.iterations,
+        }
+    }
 }
 
 /// The parsed property list.

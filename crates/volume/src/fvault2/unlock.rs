@@ -5,9 +5,7 @@ use super::header::Header;
 use super::unsupported;
 use crate::key_text;
 use crate::mapping::described;
-use crate::{
-    Format, Given, Hash, Kdf, Limits, Mapping, Row, Secret, Storage, Unlocked, VolumeError,
-};
+use crate::{Format, Given, Hash, Limits, Mapping, Row, Secret, Storage, Unlocked, VolumeError};
 use aes_kw::KwAes128;
 use aes_kw::cipher::KeyInit;
 use cipher::{IvSector, Key, SectorLayout};
@@ -21,8 +19,8 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::NoKeyslot`] if the metadata hold no
-    /// wrapped keys; [`VolumeError::SecretLength`], [`VolumeError::KdfAllIterations`] and those of
-    /// [`Kdf::derive`].
+    /// wrapped keys; [`VolumeError::SecretLength`], [`VolumeError::KdfAllWork`] and those of
+    /// [`Kdf::derive`](crate::Kdf::derive).
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         if let Secret::VolumeKey(key) = secret {
             let key = key_text::key_in(key, |length| length == 2 * KEY_BYTES);
@@ -40,17 +38,7 @@ impl Header {
                 format: Format::Fvault2,
             });
         }
-        let iterations = self
-            .users
-            .iter()
-            .map(|user| u64::from(user.iterations))
-            .sum();
-        if iterations > limits.all_iterations {
-            return Err(VolumeError::KdfAllIterations {
-                iterations,
-                limit: limits.all_iterations,
-            });
-        }
+        limits.check_all(self.users.iter().map(|user| user.kdf().work(KEY_BYTES)))?;
         for (slot, user) in (0..).zip(&self.users) {
             if let Some(key) = self.by_user(user, secret.bytes(), limits)? {
                 return Ok(Unlocked {
@@ -70,11 +58,9 @@ impl Header {
         passphrase: &[u8],
         limits: &Limits,
     ) -> Result<Option<Key>, VolumeError> {
-        let kdf = Kdf::Pbkdf2 {
-            hash: Hash::Sha256,
-            iterations: user.iterations,
-        };
-        let derived = kdf.derive(passphrase, &user.salt, KEY_BYTES, limits)?;
+        let derived = user
+            .kdf()
+            .derive(passphrase, &user.salt, KEY_BYTES, limits)?;
         let Some(kek) = unwrapped(derived.as_bytes(), &user.wrapped_kek) else {
             return Ok(None);
         };

@@ -1,7 +1,6 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::header::{Header, Keyslot};
-use crate::kdf::Total;
 use crate::key_text;
 use crate::mapping::{described_to_end, key_for, within};
 use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, Untried, VolumeError};
@@ -55,12 +54,9 @@ impl Header {
         }
         let of_digest = self.kdf(self.digest_iterations);
         of_digest.check(&self.digest_salt, self.digest.len(), limits)?;
-        let mut total = Total::default();
-        for (_, keyslot) in &candidates {
-            total.add(&self.kdf(keyslot.iterations));
-            total.add(&of_digest);
-        }
-        total.check(limits)?;
+        limits.check_all(candidates.iter().map(|(_, keyslot)| {
+            self.kdf(keyslot.iterations).work(self.key_bytes) + of_digest.work(self.digest.len())
+        }))?;
         let mut unread = None;
         for &(number, keyslot) in &candidates {
             let key = match self.open(device, keyslot, passphrase, limits) {

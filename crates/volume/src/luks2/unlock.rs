@@ -6,7 +6,6 @@ use super::metadata::{
 use super::read::Header;
 use super::recovery_key;
 use crate::damage::printable;
-use crate::kdf::Total;
 use crate::key_text;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{described, described_to_end, key_for, within};
@@ -91,12 +90,12 @@ impl Header {
                 tries.push((candidate, rewritten.as_bytes()));
             }
         }
-        let mut total = Total::default();
-        for ((_, keyslot), _) in &tries {
-            total.add(&keyslot.kdf);
-            total.add(&verifier.kdf);
-        }
-        total.check(limits)?;
+        let verifying = verifier.kdf.work(verifier.digest.len());
+        limits.check_all(
+            tries
+                .iter()
+                .map(|((_, keyslot), _)| keyslot.kdf.work(keyslot.area_key_bytes) + verifying),
+        )?;
         let mut unread = None;
         for ((number, keyslot), passphrase) in &tries {
             let length = keyslot.area_key_bytes;

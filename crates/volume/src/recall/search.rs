@@ -138,7 +138,7 @@ impl<'a> Search<'a> {
     pub fn times_as_long(&self, part: Range<u64>, from: u64) -> Result<f64, VolumeError> {
         let cost = |pim: Option<u32>| match self.opening.with_pim(pim) {
             // A refused derivation costs nothing; the attempt reports the reason.
-            Opening::Tcrypt(tcrypt) => tcrypt.work(&self.limits).unwrap_or(0) as f64,
+            Opening::Tcrypt(tcrypt) => tcrypt.work(&self.limits).unwrap_or_default().as_secs_f64(),
             _ => 1.0,
         };
         let work = |from| self.candidates.work_from(from, cost);

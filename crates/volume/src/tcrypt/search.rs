@@ -8,7 +8,7 @@
 use super::layers::{self, ENCRYPTED_BYTES, Sector};
 use super::prf::LONGEST_HEADER_KEY;
 use super::{Family, Header, Place, Prf, SALT_BYTES};
-use crate::{Damage, Hash, Kdf, Limits, VolumeError};
+use crate::{Damage, Kdf, Limits, VolumeError};
 use block::BlockError;
 use cipher::{CipherSpec, Key};
 use std::num::NonZeroUsize;
@@ -21,7 +21,7 @@ use zeroize::Zeroizing;
 /// How far a search is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Work done, in units of about the same time.
+    /// Work done, as [`Kdf::work`] counts it, nanoseconds.
     pub done: u64,
     /// All the work, if nothing opens before the end.
     pub total: u64,
@@ -78,7 +78,7 @@ impl Search<'_> {
         let jobs = self.jobs(&derived);
         let run = Run {
             search: self,
-            total: jobs.iter().map(|job| job.units()).sum(),
+            total: jobs.iter().map(Job::work_ns).sum(),
             jobs: &jobs,
             next: AtomicUsize::new(0),
             done: AtomicU64::new(0),
@@ -180,44 +180,11 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// How long it takes, in [`Progress`]'s units.
-    fn units(&self) -> u64 {
-        part_units(self.of.kdf)
+    fn work_ns(&self) -> u64 {
+        let work = self.of.kdf.part_work().as_nanos();
+        u64::try_from(work).unwrap_or(u64::MAX)
     }
 }
-
-/// How long a part of a derivation takes, in [`Progress`]'s units.
-fn part_units(kdf: Kdf) -> u64 {
-    match kdf {
-        Kdf::Pbkdf2 { hash, iterations } => u64::from(iterations) * iteration_units(hash),
-        Kdf::Argon2 {
-            time, memory_kib, ..
-        } => u64::from(time) * u64::from(memory_kib) * KIB_UNITS,
-    }
-}
-
-/// How long all parts of a derivation take that make so many bytes, likewise.
-pub(super) fn all_units(kdf: Kdf, bytes: usize) -> u64 {
-    let parts = match kdf {
-        Kdf::Pbkdf2 { hash, .. } => bytes.div_ceil(hash.digest_bytes()),
-        Kdf::Argon2 { .. } => 1,
-    };
-    part_units(kdf).saturating_mul(parts as u64)
-}
-
-/// The cost of one iteration of PBKDF2 with `hash`, in units of about 100 ns.
-const fn iteration_units(hash: Hash) -> u64 {
-    match hash {
-        Hash::Sha1 | Hash::Sha256 => 2,
-        Hash::Blake2s256 | Hash::Ripemd160 => 4,
-        Hash::Sha512 => 5,
-        Hash::Whirlpool => 14,
-        _ => 33,
-    }
-}
-
-/// The cost of filling a KiB with Argon2, in the same units.
-const KIB_UNITS: u64 = 7;
 
 /// How a search ends.
 #[derive(Default)]
@@ -267,8 +234,8 @@ impl Run<'_> {
             Kdf::Pbkdf2 { hash, iterations } => {
                 let index = job.part as u32 + 1;
                 let made = Key::filled(hash.digest_bytes(), |out| {
-                    let units = iteration_units(hash);
-                    let done = |iterations| self.advance(u64::from(iterations) * units);
+                    let each = hash.iteration_ns();
+                    let done = |iterations| self.advance(u64::from(iterations) * each);
                     match hash.pbkdf2_block(password, salt, iterations, index, out, &done) {
                         ControlFlow::Continue(()) => Ok(()),
                         ControlFlow::Break(()) => Err(()),
@@ -278,15 +245,15 @@ impl Run<'_> {
             }
             kdf @ Kdf::Argon2 { .. } => {
                 let key = kdf.derive(password, salt, LONGEST_HEADER_KEY, self.search.limits)?;
-                let go_on = self.advance(job.units());
+                let go_on = self.advance(job.work_ns());
                 Ok(go_on.is_continue().then_some(key))
             }
         }
     }
 
     /// Counts work as done.
-    fn advance(&self, units: u64) -> ControlFlow<()> {
-        let done = units + self.done.fetch_add(units, Ordering::Relaxed);
+    fn advance(&self, work_ns: u64) -> ControlFlow<()> {
+        let done = work_ns + self.done.fetch_add(work_ns, Ordering::Relaxed);
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }

@@ -3,7 +3,7 @@
 
 use super::layers;
 use super::prf::{LONGEST_HEADER_KEY, checked_pim};
-use super::search::{Candidate, Search, Watch, all_units};
+use super::search::{Candidate, Search, Watch};
 use super::{
     Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
     SALT_BYTES, UNIT,
@@ -14,6 +14,7 @@ use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherSpec, IvSector, Key, Mode, SectorLayout};
 use std::num::NonZeroUsize;
 use std::thread;
+use std::time::Duration;
 
 /// The longest passphrase of TrueCrypt, and of VeraCrypt up to version 1.23.
 const OLD_LONGEST_PASSPHRASE: usize = 64;
@@ -206,14 +207,14 @@ impl Opening {
         }
     }
 
-    /// The work of trying one passphrase, in units of about the same time.
+    /// The work of trying one passphrase.
     ///
     /// # Errors
     /// Those of [`unlock`](Self::unlock) that no passphrase is needed for.
-    pub(crate) fn work(&self, limits: &Limits) -> Result<u64, VolumeError> {
+    pub(crate) fn work(&self, limits: &Limits) -> Result<Duration, VolumeError> {
         let derivations = self.derivations(limits)?.into_iter();
-        let units = derivations.map(|(_, kdf)| all_units(kdf, LONGEST_HEADER_KEY));
-        Ok(units.fold(0, u64::saturating_add))
+        let works = derivations.map(|(_, kdf)| kdf.work(LONGEST_HEADER_KEY));
+        Ok(works.fold(Duration::ZERO, Duration::saturating_add))
     }
 
     /// The most memory that trying one passphrase on one thread takes, KiB.

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::ops::ControlFlow;
 use std::str::FromStr;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 #[path = "../parts/maker.rs"]
 #[allow(dead_code)]
@@ -45,12 +46,10 @@ pub const TARGETS: &[(&str, Target)] = &[
 
 /// Next to no work: what a header asks for beyond it is refused.
 const LIMITS: Limits = Limits {
-    iterations: 1,
+    work: Duration::from_micros(10),
+    all_work: Duration::from_micros(50),
     memory_kib: 8,
     lanes: 1,
-    filled_kib: 8,
-    all_iterations: 8,
-    all_filled_kib: 64,
     stop: Stop::NEVER,
 };
 
