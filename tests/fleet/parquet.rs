@@ -108,7 +108,7 @@ fn rows(runs: &[Run]) -> Vec<Value> {
                     .overhead
                     .as_ref()
                     .map(|overhead| overhead.ratio.median),
-                trial.latency_us.p99_9,
+                trial.latency_us.as_ref().map(|latency| latency.p99_9),
                 trial.samples_mb_s,
                 run.host.features,
                 trial.warnings,

@@ -122,8 +122,8 @@ pub fn encrypted(plain: &Trial, cipher: &str, key_bits: u32, ratio: f64) -> Tria
     let cell = sample::cell(
         &plain.workload,
         &plain.op,
-        plain.block_bytes,
-        plain.queue_depth,
+        plain.block_bytes.unwrap(),
+        plain.queue_depth.unwrap(),
         rate,
     );
     Trial {

@@ -422,7 +422,11 @@ impl<'a> Recorded<'a> {
             return 0.0;
         }
         let busy = time.cpu.map(|cpu| cpu + time.workers.unwrap_or(0.0));
-        busy.map_or(0.0, |busy| ((time.wall - busy) / self.repetitions).max(0.0))
+        let waited = time
+            .wall
+            .zip(busy)
+            .map(|(wall, busy)| (wall - busy) / self.repetitions);
+        waited.map_or(0.0, |waited| waited.max(0.0))
     }
 
     /// All that is neither encryption nor waiting. Those are known of all

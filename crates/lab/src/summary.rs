@@ -52,17 +52,17 @@ pub fn trial(
     Some(Trial {
         workload: workload.name.clone(),
         op: workload.op.as_str().to_owned(),
-        block_bytes: workload.block_bytes(),
-        queue_depth: workload.queue_depth,
-        threads: workload.threads,
+        block_bytes: Some(workload.block_bytes()),
+        queue_depth: Some(workload.queue_depth),
+        threads: Some(workload.threads),
         cold: workload.cold,
         repetitions: samples.len() as u32,
-        bytes: samples.iter().map(|sample| sample.bytes).sum(),
-        requests,
+        bytes: Some(samples.iter().map(|sample| sample.bytes).sum()),
+        requests: Some(requests),
         throughput_mb_s: interval(&mb_s)?,
         iops: interval(&all.iops())?,
         cycles_per_byte: core_hz.and_then(|hz| interval(&cycles_per_byte(samples, hz))),
-        latency_us: percentiles(&all.latency()),
+        latency_us: Some(percentiles(&all.latency())),
         latency_split_us: latency_split(&ledger, requests),
         overhead: reference.and_then(|reference| overhead(&all.rates(), reference, looks)),
         bottleneck: bottleneck(&ledger),
@@ -116,7 +116,7 @@ fn time_split(samples: &[Sample], ledger: &Ledger) -> TimeSplit {
             .sum::<Option<f64>>()
     };
     TimeSplit {
-        wall: samples.iter().map(|sample| sample.wall).sum(),
+        wall: Some(samples.iter().map(|sample| sample.wall).sum()),
         user: cpu(|cpu| cpu.user),
         sys: cpu(|cpu| cpu.sys),
         crypto: Some(ledger.crypto),
@@ -279,8 +279,8 @@ mod tests {
         assert_eq!(trial.bottleneck, Bottleneck::Cipher);
         assert_eq!(trial.steady_state, Some(true));
         assert!(trial.warnings.is_empty(), "{:?}", trial.warnings);
-        assert!((trial.latency_us.p50 - 100.0).abs() < 0.2);
-        assert!((trial.latency_us.max - 5000.0).abs() < 5.0);
+        assert!((trial.latency_us.as_ref().unwrap().p50 - 100.0).abs() < 0.2);
+        assert!((trial.latency_us.as_ref().unwrap().max - 5000.0).abs() < 5.0);
         let split = trial.latency_split_us.unwrap();
         assert!((split.queue - 0.6 * 5.0 / 500.0 * 1e6).abs() < 1.0);
         // 0.5 s at 1 GHz for 800 MB.

@@ -86,7 +86,7 @@ fn the_machine_that_recorded_gets_its_own_times_back() {
         assert!(own.seconds.high >= own.seconds.expected);
         let plain = find(&run, "lab:none", None, &trial.workload);
         let of_plain = of(&estimates, "lab:none", None, &trial.workload);
-        assert!((of_plain.seconds.expected - plain.latency_us.p50 / 1e6).abs() < 2e-3);
+        assert!((of_plain.seconds.expected - plain.median_us().unwrap() / 1e6).abs() < 2e-3);
     }
 }
 
@@ -151,9 +151,9 @@ fn a_cipher_is_estimated_from_another() {
         let estimates = estimate(&known, &memory(), &[cost]).unwrap();
         for operation in ["write-10m", "read-10m"] {
             let estimate = of(&estimates, system, serpent, operation);
-            let measured = find(&run, system, serpent, operation).latency_us.p50 / 1e6;
+            let measured = find(&run, system, serpent, operation).median_us().unwrap() / 1e6;
             let aes = find(&run, system, Some("aes-cbc-plain"), operation);
-            let aes = aes.latency_us.p50 / 1e6;
+            let aes = aes.median_us().unwrap() / 1e6;
             let off = estimate.seconds.expected / measured;
             println!("{system} {operation}: estimated ÷ measured {off:.3}");
             assert_eq!(estimate.recorded_with, ["aes-cbc-plain"]);

@@ -199,8 +199,8 @@ fn a_session_measures_every_cell_in_alternating_order() {
         assert!(trial.throughput_mb_s.median > 0.0);
         assert!(trial.steady_state.is_some());
         let bytes = if trial.workload == "r" { 1 } else { 2 } << 20;
-        assert_eq!(trial.bytes, 6 * bytes);
-        assert_eq!(trial.requests, trial.bytes / trial.block_bytes);
+        assert_eq!(trial.bytes, Some(6 * bytes));
+        assert_eq!(trial.requests, Some(6 * bytes / trial.block_bytes.unwrap()));
         assert_eq!(
             trial.overhead.is_none(),
             trial == &run.trials[0] || trial == &run.trials[4]

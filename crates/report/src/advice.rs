@@ -89,7 +89,7 @@ impl<'a> Setup<'a> {
     /// The cost under large transfers or under small ones, in words.
     fn cost(&self, is_large: bool) -> Option<String> {
         let cells = self.cells.iter();
-        let cells = cells.filter(|cell| (cell.block_bytes >= LARGE) == is_large);
+        let cells = cells.filter(|cell| cell.block_bytes.is_some_and(|b| (b >= LARGE) == is_large));
         let overheads: Vec<&Overhead> = cells.filter_map(|cell| cell.overhead.as_ref()).collect();
         cost(&overheads)
     }

@@ -45,6 +45,15 @@ pub(crate) fn grouped(digits: &str) -> String {
 }
 
 /// Microseconds in the unit that suits; zero and below were not measured.
+pub(crate) fn time(us: Option<f64>) -> String {
+    us.map_or_else(|| UNKNOWN.to_owned(), duration_us)
+}
+
+/// The size of requests.
+pub(crate) fn size(size: Option<u64>) -> String {
+    size.map_or_else(|| UNKNOWN.to_owned(), bytes)
+}
+
 pub(crate) fn duration_us(us: f64) -> String {
     match us {
         us if !us.is_finite() || us <= 0.0 => UNKNOWN.to_owned(),
@@ -103,7 +112,7 @@ pub(crate) fn share(share: Option<f64>) -> String {
 /// for small blocks, 10⁶ bytes a second otherwise and for a bare cipher.
 pub(crate) fn rate(trial: &Trial) -> (Interval, &'static str) {
     const SMALL: u64 = 64 << 10;
-    if trial.tier == Tier::Cipher || trial.block_bytes >= SMALL {
+    if trial.tier == Tier::Cipher || trial.block_bytes.is_none_or(|bytes| bytes >= SMALL) {
         (trial.throughput_mb_s, "MB/s")
     } else {
         (trial.iops, "IOPS")
@@ -212,7 +221,7 @@ pub(crate) fn time_us(trial: &Trial) -> Option<Interval> {
     // A record does not say whether how it went on decided when it ended.
     let interval = Looks::Always.interval(&us)?;
     Some(Interval {
-        median: trial.latency_us.p50,
+        median: trial.median_us()?,
         ..interval
     })
 }
@@ -236,7 +245,7 @@ pub(crate) fn finite(interval: Interval) -> bool {
 
 /// The share of the driving threads' time that the cipher took; `None` when unknown.
 pub(crate) fn crypto_share(trial: &Trial) -> Option<f64> {
-    let total = trial.time_s.wall * f64::from(trial.threads.max(1));
+    let total = trial.thread_seconds()?;
     let crypto = trial.time_s.crypto?;
     (total > 0.0 && crypto.is_finite()).then_some(crypto / total)
 }

@@ -40,8 +40,8 @@ fn tables(run: &Run) -> Vec<OnDevice<'_>> {
         };
         let cold = if trial.cold { "cold" } else { "warm" };
         let jobs = match trial.threads {
-            0 | 1 => String::new(),
-            jobs => format!(", {jobs} jobs"),
+            None | Some(0 | 1) => String::new(),
+            Some(jobs) => format!(", {jobs} jobs"),
         };
         format!(
             "{}{lab}, {}, {cold}{jobs}",
@@ -82,10 +82,7 @@ fn row(trial: &Trial) -> Row {
     let sums = [time.user, time.sys, time.workers, time.crypto];
     let mut cells = vec![
         Cell::word(system(trial)),
-        Cell::number(
-            figure::duration_us(trial.latency_us.p50),
-            trial.latency_us.p50,
-        ),
+        Cell::known(figure::time(trial.median_us()), trial.median_us()),
     ];
     cells.extend(
         sums.map(|sum| Cell::known(each(trial, sum), sum.map(|sum| sum / repetitions(trial)))),
@@ -320,7 +317,7 @@ fn parts_of(title: &str, rows: &[&Trial]) -> Chart {
 
 /// Seconds of one repetition.
 fn mean(trial: &Trial) -> f64 {
-    trial.time_s.wall / repetitions(trial)
+    trial.time_s.wall.unwrap_or_default() / repetitions(trial)
 }
 
 /// Seconds of each of [`PARTS`] in one repetition, which add up to its time. If

@@ -126,7 +126,7 @@ impl<'a> Group<'a> {
     /// the order they had.
     pub(crate) fn fastest(&self, most: usize) -> Group<'a> {
         let speed = |row: &Row<'_>| match row.trial.tier {
-            Tier::Fs => -row.trial.latency_us.p50,
+            Tier::Fs => -row.trial.median_us().unwrap_or(f64::INFINITY),
             _ => row.trial.throughput_mb_s.median,
         };
         let others = self.rows.iter().filter(|row| !is_plain(row.trial));
@@ -157,12 +157,20 @@ impl<'a> Group<'a> {
             .fs()
             .map_or_else(String::new, |fs| format!(" on {fs}"));
         let load = match (trial.tier, trial.queue_depth, trial.threads) {
-            (Tier::Block, depth, 0 | 1) => format!(", depth {depth}"),
-            (Tier::Block, depth, threads) => format!(", depth {depth} × {threads} threads"),
-            (Tier::Fs, _, 0 | 1) => of_a_file_system(trial),
-            (Tier::Fs, _, jobs) => format!("{}, {jobs} jobs", of_a_file_system(trial)),
-            (_, _, 0 | 1) => String::new(),
-            (_, _, threads) => format!(", {threads} threads"),
+            (Tier::Block, depth, threads) => {
+                let known = |number: Option<u32>| {
+                    number.map_or_else(|| "unknown".to_owned(), |number| number.to_string())
+                };
+                let depth = known(depth);
+                match threads {
+                    Some(0 | 1) => format!(", depth {depth}"),
+                    threads => format!(", depth {depth} × {} threads", known(threads)),
+                }
+            }
+            (Tier::Fs, _, None | Some(0 | 1)) => of_a_file_system(trial),
+            (Tier::Fs, _, Some(jobs)) => format!("{}, {jobs} jobs", of_a_file_system(trial)),
+            (_, _, None | Some(0 | 1)) => String::new(),
+            (_, _, Some(threads)) => format!(", {threads} threads"),
         };
         let place = self
             .place
@@ -181,11 +189,14 @@ impl<'a> Group<'a> {
         let Some(trial) = self.trial() else {
             return String::new();
         };
-        let blocks = format!("{} blocks", figure::bytes(trial.block_bytes));
+        let blocks = match trial.block_bytes {
+            Some(bytes) => format!("{} blocks", figure::bytes(bytes)),
+            None => "blocks of several or unknown sizes".to_owned(),
+        };
         match (trial.tier, trial.block_bytes) {
             (Tier::Fs, _) if ["write", "read", "copy"].contains(&trial.op.as_str()) => blocks,
             (Tier::Fs, _) => String::new(),
-            (_, 0) => trial.op.clone(),
+            (_, Some(0)) => trial.op.clone(),
             _ => format!("{}, {blocks}", trial.op),
         }
     }

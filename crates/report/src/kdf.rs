@@ -58,7 +58,7 @@ fn lines(run: &Run) -> Vec<Line<'_>> {
 impl Guess {
     fn of(trial: &Trial, cores: u32) -> Option<Self> {
         let lanes = trial.kdf()?.lanes;
-        let busy = trial.threads.saturating_mul(lanes).min(cores.max(1));
+        let busy = trial.threads?.saturating_mul(lanes).min(cores.max(1));
         let per_second = trial.iops.median;
         (per_second.is_finite() && per_second > 0.0).then(|| Self {
             per_second,

@@ -10,7 +10,7 @@ use crate::group;
 use crate::{
     advice, benchmark, beside, ciphers, energy, figure, file_systems, kdf, marks, steady, sweep,
 };
-use lab::record::{NoiseVerdict, Run, Trial};
+use lab::record::{Latency, NoiseVerdict, Run, Trial};
 use maud::html;
 
 /// One run; its title and its name stand above it on a page.
@@ -210,8 +210,10 @@ fn columns() -> Vec<Column> {
 
 fn figures(label: &str, trial: &Trial) -> Row {
     let (rate, unit) = figure::rate(trial);
-    let latency = &trial.latency_us;
-    let duration = |us: f64| Cell::known(figure::duration_us(us), Some(us).filter(|us| *us > 0.0));
+    let duration = |part: fn(&Latency) -> f64| {
+        let us = trial.latency_us.as_ref().map(part);
+        Cell::known(figure::time(us), us.filter(|us| *us > 0.0))
+    };
     let cost = trial.overhead.as_ref();
     let smallest = cost.and_then(|cost| cost.smallest);
     let crypto = figure::crypto_share(trial);
@@ -220,9 +222,9 @@ fn figures(label: &str, trial: &Trial) -> Row {
         Cell::number(format!("{} {unit}", figure::interval(rate)), rate.median)
             .short(figure::with_unit(rate.median, unit)),
         Cell::number(rate.n.to_string(), f64::from(rate.n)),
-        duration(latency.p50),
-        duration(latency.p99),
-        duration(latency.p99_9),
+        duration(|latency| latency.p50),
+        duration(|latency| latency.p99),
+        duration(|latency| latency.p99_9),
         Cell::known(
             cost.map_or_else(String::new, figure::overhead),
             cost.map(|cost| cost.ratio.median),

@@ -152,7 +152,7 @@ fn operations_are_compared_by_their_times() {
         for trial in &mut run.trials {
             trial.operation_mut().fs = Some("ext2".into());
             trial.throughput_mb_s = sample::interval(0.0, 0.0);
-            trial.latency_us.p50 = seconds * 1e6;
+            trial.latency_us.as_mut().unwrap().p50 = seconds * 1e6;
             trial.operation_mut().samples_s = sample::samples(seconds);
         }
         run
@@ -262,7 +262,7 @@ fn machines_are_compared_by_what_encryption_leaves() {
 
 /// MB/s of the first cell, for each thread.
 fn rate_of_a_thread(run: &Run) -> f64 {
-    run.trials[0].throughput_mb_s.median / f64::from(run.trials[0].threads)
+    run.trials[0].throughput_mb_s.median / f64::from(run.trials[0].threads.unwrap())
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn nothing_in_common_is_an_error() {
     let a = sample::run();
     let mut b = sample::run();
     for trial in &mut b.trials {
-        trial.queue_depth += 1;
+        trial.queue_depth = trial.queue_depth.map(|depth| depth + 1);
     }
     for other in [
         b,

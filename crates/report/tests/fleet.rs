@@ -20,9 +20,9 @@ fn alike(name: &str) -> Alike {
         fs: String::new(),
         workload: format!("rand-4k-read{name}"),
         op: "read".into(),
-        block_bytes: 4096,
-        queue_depth: 1,
-        threads: 1,
+        block_bytes: Some(4096),
+        queue_depth: Some(1),
+        threads: Some(1),
         device: format!("Disk{name}"),
         cpu: format!("CPU{name}"),
     }

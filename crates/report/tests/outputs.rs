@@ -126,7 +126,7 @@ fn advice_says_what_all_cores_change() {
     let shared: Vec<Trial> = run
         .trials
         .iter()
-        .filter(|trial| trial.system == "builtin" && trial.block_bytes > 65536)
+        .filter(|trial| trial.system == "builtin" && trial.block_bytes > Some(65536))
         .map(|trial| {
             let mut trial = trial.clone();
             trial.backend = Some("vaes256 on 16 cores".into());
@@ -306,7 +306,7 @@ fn advice_says_the_most_that_the_other_ciphers_may_cost() {
         if trial.cipher.as_deref() != Some("twofish-xts-plain64") {
             continue;
         }
-        let small = trial.block_bytes < 65536;
+        let small = trial.block_bytes < Some(65536);
         let overhead = trial.overhead.as_mut().unwrap();
         (overhead.ratio, overhead.verdict) = match small {
             true => (open, Verdict::NotDistinguishable),
@@ -584,7 +584,7 @@ fn extreme_numbers_break_nothing() {
         high: 1e-6,
         n: 1,
     };
-    tiny.trials[0].block_bytes = 1 << 20;
+    tiny.trials[0].block_bytes = Some(1 << 20);
     assert!(table(&tiny, 110).contains("1.0e-7 MB/s"));
 }
 

@@ -1,7 +1,8 @@
-//! Reads the output of `cryptsetup benchmark`: `aes-xts  256b  3869.1 MiB/s  3845.0 MiB/s`.
+//! Reads the output of `cryptsetup benchmark`: `aes-xts  256b  3869.1 MiB/s  3845.0 MiB/s`. The words
+//! around it, and the sign before decimals, are those of the user's language.
 
 use super::{ImportError, Measurement, Results, Work, device};
-use crate::record::{Latency, Tier};
+use crate::record::Tier;
 use std::sync::Arc;
 
 const TOOL: &str = "cryptsetup benchmark";
@@ -9,11 +10,23 @@ const TOOL: &str = "cryptsetup benchmark";
 /// Bytes of its requests, unless an option sets another size.
 const REQUEST: u64 = 64 << 10;
 
+/// Whether a line of `text` is one of results.
+pub(super) fn is_benchmark(text: &str) -> bool {
+    text.contains("Algorithm |") || text.lines().any(is_row)
+}
+
+/// Whether the second word is a key's length, and there are two rates or signs that there is none.
+fn is_row(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let key = words.nth(1).and_then(|word| word.strip_suffix('b'));
+    key.is_some_and(|bits| bits.parse::<u32>().is_ok()) && line.contains("MiB/s")
+}
+
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut measurements = Vec::new();
     let mut derivations = false;
     for (number, line) in (1..).zip(text.lines()) {
-        derivations |= line.contains("iterations per second") || line.contains("parallel threads");
+        derivations |= line.starts_with("PBKDF2-") || line.starts_with("argon2");
         if !line.contains("MiB/s") || line.trim_start().starts_with('#') {
             continue;
         }
@@ -35,17 +48,27 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     })
 }
 
-/// Both directions of a line; one that it has not measured is left out.
+/// Both directions of a line; what stands for one that it has not measured are words of the user's
+/// language.
 fn rows(line: &str) -> Option<Vec<Measurement>> {
-    let mut words = line.split_whitespace().filter(|word| *word != "MiB/s");
-    let cipher = words.next()?;
-    let key_bits = words.next()?.strip_suffix('b')?.parse().ok()?;
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (cipher, rest) = words.split_first()?;
+    let (key, rest) = rest.split_first()?;
+    let key_bits = key.strip_suffix('b')?.parse().ok()?;
+    let is_number = |word: &&str| word.starts_with(|sign: char| sign.is_ascii_digit());
+    let rates: &[(&str, &str)] = match rest {
+        [first, "MiB/s", second, "MiB/s"] => &[("encrypt", first), ("decrypt", second)],
+        [first, "MiB/s", none @ ..] if !none.iter().any(|word| is_number(&word)) => {
+            &[("encrypt", first)]
+        }
+        [none @ .., second, "MiB/s"] if !none.iter().any(|word| is_number(&word)) => {
+            &[("decrypt", second)]
+        }
+        _ => return None,
+    };
     let mut rows = Vec::new();
-    for op in ["encrypt", "decrypt"] {
-        let mb_s = match words.next()? {
-            "N/A" => continue,
-            rate => rate.parse::<f64>().ok()? * (1 << 20) as f64 / 1e6,
-        };
+    for &(op, rate) in rates {
+        let mb_s = rate.replace(',', ".").parse::<f64>().ok()? * (1 << 20) as f64 / 1e6;
         if !mb_s.is_finite() || mb_s <= 0.0 {
             return None;
         }
@@ -57,20 +80,20 @@ fn rows(line: &str) -> Option<Vec<Measurement>> {
                 key_bits: Some(key_bits),
                 workload: format!("{op}-64k"),
                 op,
-                block_bytes: REQUEST,
-                queue_depth: 1,
-                threads: 1,
+                block_bytes: Some(REQUEST),
+                queue_depth: Some(1),
+                threads: Some(1),
                 device: device("unknown", "memory"),
             }),
-            seconds: 0.0,
-            bytes: 0,
-            requests: 0,
+            seconds: None,
+            bytes: None,
+            requests: None,
             mb_s,
             iops: mb_s * 1e6 / REQUEST as f64,
-            latency_us: Latency::default(),
+            latency_us: None,
             user: None,
             sys: None,
         });
     }
-    words.next().is_none().then_some(rows)
+    Some(rows)
 }

@@ -2,9 +2,9 @@
 //! `TimeSpan` holds the results of each time span.
 
 use super::{ImportError, Measurement, Results, Work, device, rates};
-use crate::record::{Latency, Tier};
+use crate::record::{Device, Latency, Tier};
 use roxmltree::{Document, Node};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 const TOOL: &str = "diskspd";
@@ -22,8 +22,16 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let asked = path(root, &["Profile", "TimeSpans"]);
     let asked = asked.into_iter().flat_map(|spans| named(spans, "TimeSpan"));
     let mut measurements = Vec::new();
+    // The same work in several time spans of one profile is repeated.
+    let mut works: HashSet<Arc<Work>> = HashSet::new();
     for (asked, span) in asked.zip(named(root, "TimeSpan")) {
-        measurements.extend(measured(asked, span));
+        measurements.extend(measured(asked, span).into_iter().map(|mut measured| {
+            match works.get(&measured.work) {
+                Some(same) => measured.work = Arc::clone(same),
+                None => drop(works.insert(Arc::clone(&measured.work))),
+            }
+            measured
+        }));
     }
     if measurements.is_empty() {
         return Err(ImportError::Empty { tool: TOOL });
@@ -109,19 +117,16 @@ fn measured(asked: Node<'_, '_>, span: Node<'_, '_>) -> Vec<Measurement> {
         let target = by_place.get(place)?;
         let (mb_s, iops) = rates(moved.bytes, moved.requests, seconds)?;
         // Percentiles are those of all targets together.
-        let latency_us = match count {
-            1 => latency(span, op),
-            _ => Latency::default(),
-        };
+        let latency_us = latency(span, op).filter(|_| count == 1);
         let mut work = work(&shared, *target, op)?;
         if count > 1 {
             work.workload += &format!(" ({})", place.replace(['\n', '\r', '\t'], " "));
         }
         Some(Measurement {
             work: Arc::new(work),
-            seconds,
-            bytes: moved.bytes,
-            requests: moved.requests,
+            seconds: Some(seconds),
+            bytes: Some(moved.bytes),
+            requests: Some(moved.requests),
             mb_s,
             iops,
             latency_us,
@@ -140,19 +145,16 @@ struct Shared {
 }
 
 fn work(shared: &Shared, target: Node<'_, '_>, op: &'static str) -> Option<Work> {
-    let threads = shared
-        .threads
-        .or_else(|| value(target, "ThreadsPerFile"))
-        .unwrap_or(1);
+    let threads = shared.threads.or_else(|| value(target, "ThreadsPerFile"));
     // Threads that share their targets share the requests under way as well.
-    let queue_depth = shared
-        .requests
-        .or_else(|| value(target, "RequestCount"))
-        .unwrap_or(1);
+    let queue_depth = shared.requests.or_else(|| value(target, "RequestCount"));
     let block_bytes: u64 = value(target, "BlockSize").filter(|bytes| *bytes > 0)?;
-    let pattern = match path(target, &["Random"]) {
-        Some(_) => "rnd",
-        None => "seq",
+    let is_random = value::<u64>(target, "Random").is_some_and(|alignment| alignment > 0);
+    // `-rs`: the share of random requests, per cent.
+    let pattern = match value::<u8>(target, "RandomRatio") {
+        Some(share @ 1..=99) => format!("rnd{share}%-"),
+        _ if is_random => "rnd".to_owned(),
+        _ => "seq".to_owned(),
     };
     let is = |name: &str| path(target, &[name]).is_some_and(|node| node.text() == Some("true"));
     let cache = match is("DisableOSCache") || is("DisableAllCache") {
@@ -164,21 +166,43 @@ fn work(shared: &Shared, target: Node<'_, '_>, op: &'static str) -> Option<Work>
         kib if kib % 1024 == 0 => format!("{}k", kib >> 10),
         bytes => bytes.to_string(),
     };
+    let known = |number: Option<u32>| number.map_or_else(|| "?".to_owned(), |n| n.to_string());
+    let (queues, lanes) = (known(queue_depth), known(threads));
+    let mut workload = format!("{pattern}{size}-q{queues}t{lanes}");
+    // A part of a mix is other work than reads or writes alone.
+    match value::<u8>(target, "WriteRatio") {
+        Some(share @ 1..=99) => workload += &format!("-w{share}"),
+        Some(_) => {}
+        None => workload += "-w?",
+    }
+    if op == "write" && is("WriteThrough") {
+        workload += "-through";
+    }
+    for name in ["InterlockedSequential", "ParallelAsyncIO", "Throughput"] {
+        match path(target, &[name]).and_then(|node| node.text()) {
+            None | Some("false" | "0") => {}
+            Some("true") => workload += &format!("-{}", name.to_lowercase()),
+            Some(other) => workload += &format!("-{}{}", name.to_lowercase(), super::word(other)),
+        }
+    }
     Some(Work {
         tier: Tier::Block,
         cipher: None,
         key_bits: None,
-        workload: format!("{pattern}{size}-q{queue_depth}t{threads}-{op}"),
+        workload: format!("{workload}-{op}"),
         op,
-        block_bytes,
+        block_bytes: Some(block_bytes),
         queue_depth,
         threads,
-        device: device(cache, TOOL),
+        device: Device {
+            size: value(target, "FileSize").unwrap_or_default(),
+            ..device(cache, TOOL)
+        },
     })
 }
 
 /// The latencies that `-L` adds, with a bucket for each percentile, in milliseconds.
-fn latency(span: Node<'_, '_>, op: &str) -> Latency {
+fn latency(span: Node<'_, '_>, op: &str) -> Option<Latency> {
     let name = match op {
         "read" => "ReadMilliseconds",
         _ => "WriteMilliseconds",
@@ -189,13 +213,12 @@ fn latency(span: Node<'_, '_>, op: &str) -> Latency {
         let bucket = buckets.find(|node| value(*node, "Percentile") == Some(percentile))?;
         value(bucket, name).map(|ms: f64| ms * 1e3)
     };
-    let at = |percentile| at(percentile).unwrap_or_default();
-    Latency {
-        p50: at(50.0),
-        p90: at(90.0),
-        p99: at(99.0),
-        p99_9: at(99.9),
-        max: at(100.0),
+    Some(Latency {
+        p50: at(50.0)?,
+        p90: at(90.0)?,
+        p99: at(99.0)?,
+        p99_9: at(99.9)?,
+        max: at(100.0)?,
         curve: Vec::new(),
-    }
+    })
 }

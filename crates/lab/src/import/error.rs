@@ -8,6 +8,20 @@ pub enum ImportError {
     /// None of the formats that are known.
     #[error("this is neither a run of cryptmark nor a result that cryptmark can read")]
     Unknown,
+    /// An output that is recognised and not read.
+    #[error("this is an output of {tool}, which cryptmark does not read")]
+    Unread {
+        /// The program.
+        tool: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// Several results of the same work in one text.
+    #[error("it has several results of {what}, and does not say whether they are repetitions")]
+    Several {
+        /// The work.
+        what: String,
+    },
     /// A text would change the terminal that it is printed to.
     #[error("its text contains control characters")]
     Control,
@@ -60,6 +74,10 @@ impl ImportError {
         match self {
             Self::Unknown => {
                 "Give JSON of cryptmark, fio or hyperfine, text of CrystalDiskMark, KDiskMark or cryptsetup benchmark, or XML of DiskSpd (-Rxml)."
+            }
+            Self::Unread { instead, .. } => instead,
+            Self::Several { .. } => {
+                "Give each result as a file of its own: of several files of one command, the same work counts as repeated."
             }
             Self::Control | Self::Json(_) | Self::Xml(_) | Self::Line { .. } => {
                 "Give the file exactly as the program wrote it."

@@ -1,7 +1,10 @@
 //! Reads the output of `fio --output-format=json`, from version 3 on.
 
+mod asked;
+
 use super::{ImportError, Measurement, Results, Work, device, rates};
-use crate::record::{Latency, Tier};
+use crate::record::{Device, Latency, Tier};
+use asked::{Asked, Options};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,7 +18,7 @@ pub(super) struct Output {
     /// Seconds since 1970.
     timestamp: Option<i64>,
     #[serde(rename = "global options", default)]
-    global: BTreeMap<String, String>,
+    global: Options,
     /// Of several machines that one command had measure, by another name.
     #[serde(alias = "client_stats")]
     jobs: Vec<Job>,
@@ -24,32 +27,37 @@ pub(super) struct Output {
 /// Fio's name for the sum over all machines.
 const ALL: &str = "All clients";
 
-/// Engines that keep one request in flight, whatever queue depth the job states.
-const ONE_AT_A_TIME: [&str; 7] = [
-    "sync",
-    "psync",
-    "vsync",
-    "pvsync",
-    "pvsync2",
-    "mmap",
-    "ftruncate",
-];
-
 #[derive(Deserialize)]
 struct Job {
     jobname: String,
     #[serde(default)]
     groupid: u64,
+    /// The machine, if several measured.
+    hostname: Option<String>,
     #[serde(default)]
     error: i64,
+    /// The errors after which a job went on.
+    #[serde(default)]
+    total_err: i64,
+    /// When it began, milliseconds since 1970.
+    job_start: Option<u64>,
+    /// Seconds since fio began.
+    #[serde(default)]
+    elapsed: i64,
     #[serde(rename = "job options", default)]
-    options: BTreeMap<String, String>,
+    options: Options,
     #[serde(default)]
     read: Direction,
     #[serde(default)]
     write: Direction,
     #[serde(default)]
     trim: Direction,
+    /// All of them together, if fio was told to report them so.
+    #[serde(default)]
+    mixed: Direction,
+    /// Shares of the requests, per cent, by how many were in flight: `1`, `2`, `4`, … `>=64`.
+    #[serde(default)]
+    iodepth_level: BTreeMap<String, f64>,
     /// Per cent of the job's time.
     usr_cpu: Option<f64>,
     sys_cpu: Option<f64>,
@@ -76,95 +84,193 @@ struct Spread {
     percentile: BTreeMap<String, f64>,
 }
 
-pub(super) fn read(output: Output) -> Result<Results, ImportError> {
-    let major = output
-        .version
-        .strip_prefix("fio-")
-        .and_then(|version| version.split(['.', '-']).next())
-        .and_then(|major| major.parse().ok());
-    if major.is_none_or(|major: u32| major < 3) {
-        let version = output.version;
-        return Err(ImportError::OldFio { version });
+/// The results in one text: those of several commands, or the states of one command at intervals,
+/// of which the last has what all before it have.
+pub(super) fn read(outputs: Vec<Output>) -> Result<Results, ImportError> {
+    let mut last: Vec<Output> = Vec::new();
+    for output in outputs {
+        match last.last_mut() {
+            Some(before) if output.goes_on(before) => *before = output,
+            _ => last.push(output),
+        }
     }
-    // Clones of a job are one measurement; a file may have many thousands of jobs.
-    let mut places = HashMap::new();
-    let mut measurements: Vec<Measurement> = Vec::new();
-    let mut left_out = Vec::new();
-    // One name for several files is not one job that was repeated.
-    let mut files: HashMap<&str, BTreeSet<&str>> = HashMap::new();
-    for job in &output.jobs {
-        files.entry(&job.jobname).or_default().insert(job.file());
-    }
-    for job in output.jobs.iter().filter(|job| job.jobname != ALL) {
-        if job.error != 0 {
-            left_out.push("jobs that failed");
-            continue;
-        }
-        let Some(mut measured) = measurement(job, &output.global) else {
-            left_out.push("jobs that moved no data");
-            continue;
-        };
-        if files
-            .get(job.jobname.as_str())
-            .is_some_and(|files| files.len() > 1)
-        {
-            let work = Arc::make_mut(&mut measured.work);
-            work.workload = format!("{} ({})", job.jobname, job.file());
-        }
-        let next = measurements.len();
-        match *places
-            .entry((job.groupid, measured.work.clone()))
-            .or_insert(next)
-        {
-            place if place < next => measurements[place].beside(measured),
-            _ => measurements.push(measured),
-        }
+    let (mut measurements, mut left_out) = (Vec::new(), Vec::new());
+    for output in &last {
+        output.check()?;
+        measurements.extend(output.measurements(&mut left_out));
     }
     left_out.sort_unstable();
     left_out.dedup();
     if measurements.is_empty() {
         return Err(ImportError::Empty { tool: TOOL });
     }
-    let started = output.timestamp.and_then(|seconds| {
-        let started = jiff::Timestamp::from_second(seconds).ok()?;
-        Some(started.to_string())
-    });
+    let mut versions = last.iter().map(|output| output.version.as_str());
+    let version = versions
+        .next()
+        .filter(|first| versions.all(|next| next == *first));
+    let started = last.first().and_then(|output| output.timestamp);
+    let started = started.and_then(|seconds| jiff::Timestamp::from_second(seconds).ok());
     Ok(Results {
         tool: TOOL,
-        version: Some(output.version),
-        started,
+        version: version.map(str::to_owned),
+        started: started.map(|started| started.to_string()),
         left_out,
         measurements,
     })
 }
 
+impl Output {
+    fn check(&self) -> Result<(), ImportError> {
+        let major = self
+            .version
+            .strip_prefix("fio-")
+            .and_then(|version| version.split(['.', '-']).next())
+            .and_then(|major| major.parse().ok());
+        match major.is_none_or(|major: u32| major < 3) {
+            true => Err(ImportError::OldFio {
+                version: self.version.clone(),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether this is a later state of the command that was at `before`.
+    fn goes_on(&self, before: &Self) -> bool {
+        let same = |(job, old): (&Job, &Job)| {
+            let starts = job.job_start.zip(old.job_start);
+            job.jobname == old.jobname
+                && job.elapsed >= old.elapsed
+                && job.moved() >= old.moved()
+                && starts.is_none_or(|(new, old)| new == old)
+        };
+        let begun = |output: &Self| {
+            let elapsed = output.jobs.iter().map(|job| job.elapsed).max();
+            output
+                .timestamp
+                .zip(elapsed)
+                .map(|(at, elapsed)| at.saturating_sub(elapsed))
+        };
+        let near = |(new, old): (i64, i64)| new.abs_diff(old) <= 1;
+        let knows_starts = self.jobs.iter().all(|job| job.job_start.is_some());
+        let elapsed = |output: &Self| output.jobs.iter().map(|job| job.elapsed).max();
+        self.jobs.len() == before.jobs.len()
+            && self.jobs.iter().zip(&before.jobs).all(same)
+            && (knows_starts
+                || begun(self).zip(begun(before)).is_some_and(near)
+                    && elapsed(self) > elapsed(before))
+    }
+
+    fn measurements(&self, left_out: &mut Vec<&'static str>) -> Vec<Measurement> {
+        let jobs = || self.jobs.iter().filter(|job| job.jobname != ALL);
+        // One name for several files is not one job that was repeated.
+        let mut files: HashMap<&str, BTreeSet<&str>> = HashMap::new();
+        let mut alike: HashMap<_, u32> = HashMap::new();
+        for job in jobs() {
+            let asked = Asked::new(&job.options, &self.global);
+            files.entry(&job.jobname).or_default().insert(asked.file());
+            *alike.entry(job.clone_of()).or_default() += 1;
+        }
+        // Clones of a job are one measurement; a file may have many thousands of jobs.
+        let mut places = HashMap::new();
+        let mut measurements: Vec<Measurement> = Vec::new();
+        for job in jobs() {
+            if job.error != 0 || job.total_err != 0 {
+                left_out.push("jobs that failed");
+                continue;
+            }
+            let asked = Asked::new(&job.options, &self.global);
+            let Some(mut measured) = measurement(job, &asked, left_out) else {
+                left_out.push("jobs that moved no data");
+                continue;
+            };
+            let mut others = asked.others(&job.jobname);
+            if files[job.jobname.as_str()].len() > 1 {
+                others.insert(0, asked.file().to_owned());
+            }
+            let work = Arc::make_mut(&mut measured.work);
+            if !others.is_empty() {
+                work.workload = format!("{} ({})", job.jobname, others.join(", "));
+            }
+            let clones = alike[&job.clone_of()];
+            let are_clones = job.hostname.is_some() || asked.threads() == Some(clones);
+            let next = measurements.len();
+            // Others of the same name ran one after the other, or it is not known.
+            match are_clones {
+                true => match *places
+                    .entry((job.groupid, measured.work.clone()))
+                    .or_insert(next)
+                {
+                    place if place < next => measurements[place].beside(measured),
+                    _ => measurements.push(measured),
+                },
+                false => measurements.push(measured),
+            }
+        }
+        measurements
+    }
+}
+
 impl Job {
-    /// The file or directory that the job worked on, if its options state it.
-    fn file(&self) -> &str {
-        let place = ["filename", "directory"].iter();
-        place
-            .filter_map(|name| self.options.get(*name))
-            .map(String::as_str)
-            .next()
-            .unwrap_or("no file of its own")
+    fn clone_of(&self) -> (u64, &str, &Options) {
+        (self.groupid, &self.jobname, &self.options)
+    }
+
+    fn moved(&self) -> u64 {
+        let all = [&self.read, &self.write, &self.trim, &self.mixed];
+        all.iter()
+            .fold(0, |sum, way| way.io_bytes.saturating_add(sum))
+    }
+
+    /// `depth`, unless this is a report of several jobs that had others.
+    fn had_depth(&self, depth: u32, is_grouped: bool) -> bool {
+        if self.iodepth_level.is_empty() {
+            return !is_grouped;
+        }
+        let bin = 1 << depth.clamp(1, 64).ilog2();
+        let share = |is_wanted: &dyn Fn(u32) -> bool| -> f64 {
+            let bins = self.iodepth_level.iter().filter(|(name, _)| {
+                let name = name.strip_prefix(">=").unwrap_or(name);
+                name.parse().is_ok_and(is_wanted)
+            });
+            bins.map(|(_, share)| share).sum()
+        };
+        // At the beginning and at the end fewer are in flight.
+        share(&|level| level > bin) < 0.1 && (!is_grouped || share(&|level| level == bin) >= 90.0)
     }
 }
 
 /// A job that moved bytes.
-fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measurement> {
-    let option = |name: &str| job.options.get(name).or_else(|| global.get(name));
-    let number = |name: &str| option(name).and_then(|value| value.parse().ok());
+fn measurement(
+    job: &Job,
+    asked: &Asked<'_>,
+    left_out: &mut Vec<&'static str>,
+) -> Option<Measurement> {
     let all = [
         ("read", &job.read),
         ("write", &job.write),
         ("trim", &job.trim),
     ];
-    let done: Vec<_> = all.iter().filter(|(_, way)| way.io_bytes > 0).collect();
+    let mut done: Vec<_> = all
+        .into_iter()
+        .filter(|(_, way)| way.io_bytes > 0)
+        .collect();
+    let pattern = asked.pattern();
+    let writes_alone = pattern.is_some_and(|pattern| pattern.ends_with("write"));
+    if writes_alone && asked.verifies() && done.iter().any(|(op, _)| *op == "write") {
+        let before = done.len();
+        done.retain(|(op, _)| *op != "read");
+        if done.len() < before {
+            left_out.push("reads that verify what was written");
+        }
+    }
+    if done.is_empty() && job.mixed.io_bytes > 0 {
+        done.push(("mixed", &job.mixed));
+    }
     let (op, latency) = match done.as_slice() {
         [] => return None,
         [(op, way)] => (*op, latency(way)),
         // fio has no percentiles of several together.
-        _ => ("mixed", Latency::default()),
+        _ => ("mixed", None),
     };
     let sum = |part: fn(&Direction) -> u64| {
         let mut parts = done.iter().map(|(_, way)| part(way));
@@ -182,17 +288,7 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
             (bytes / 1e6, requests)
         }
     };
-    let said =
-        |name: &str, values: [&str; 2]| option(name).is_some_and(|v| values.contains(&v.as_str()));
-    let cache = match said("direct", ["1", "true"]) || said("buffered", ["0", "false"]) {
-        true => "direct",
-        false => "buffered",
-    };
-    let engine = option("ioengine").map_or("psync", String::as_str);
-    let depth = match ONE_AT_A_TIME.contains(&engine) {
-        true => 1,
-        false => number("iodepth").unwrap_or(1),
-    };
+    let depth = asked.queue_depth();
     let share = |percent: Option<f64>| percent.map(|percent| percent / 100.0 * seconds);
     Some(Measurement {
         work: Arc::new(Work {
@@ -201,14 +297,17 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
             key_bits: None,
             workload: job.jobname.clone(),
             op,
-            block_bytes: (bytes as f64 / requests.max(1) as f64).round() as u64,
-            queue_depth: depth,
-            threads: number("numjobs").unwrap_or(1),
-            device: device(cache, engine),
+            block_bytes: asked.block_bytes(op),
+            queue_depth: depth.filter(|depth| job.had_depth(*depth, asked.is_grouped())),
+            threads: asked.threads(),
+            device: Device {
+                size: asked.size().unwrap_or_default(),
+                ..device(asked.cache(), asked.engine().unwrap_or("unknown"))
+            },
         }),
-        seconds,
-        bytes,
-        requests,
+        seconds: (seconds > 0.0).then_some(seconds),
+        bytes: Some(bytes),
+        requests: Some(requests),
         mb_s,
         iops,
         latency_us: latency,
@@ -220,20 +319,21 @@ fn measurement(job: &Job, global: &BTreeMap<String, String>) -> Option<Measureme
 impl Measurement {
     /// Adds the concurrent work of another process of the same job.
     fn beside(&mut self, other: Self) {
-        self.seconds = self.seconds.max(other.seconds);
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.requests = self.requests.saturating_add(other.requests);
+        let both = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a.saturating_add(b));
+        self.seconds = self.seconds.zip(other.seconds).map(|(a, b)| a.max(b));
+        self.bytes = both(self.bytes, other.bytes);
+        self.requests = both(self.requests, other.requests);
         self.mb_s += other.mb_s;
         self.iops += other.iops;
         // Percentiles of several processes do not add up.
-        self.latency_us = Latency::default();
+        self.latency_us = None;
         self.user = self.user.zip(other.user).map(|(a, b)| a + b);
         self.sys = self.sys.zip(other.sys).map(|(a, b)| a + b);
     }
 }
 
 /// From submission to completion if fio recorded that, or else from the end of submission on.
-fn latency(direction: &Direction) -> Latency {
+fn latency(direction: &Direction) -> Option<Latency> {
     let Direction {
         lat_ns, clat_ns, ..
     } = direction;
@@ -249,14 +349,14 @@ fn latency(direction: &Direction) -> Latency {
     curve.sort_by(|a, b| a.0.total_cmp(&b.0));
     let at = |percentile: f64| {
         let point = curve.iter().find(|(at, _)| *at == percentile);
-        point.map_or(0.0, |(_, us)| *us)
+        point.map(|(_, us)| *us)
     };
-    Latency {
-        p50: at(50.0),
-        p90: at(90.0),
-        p99: at(99.0),
-        p99_9: at(99.9),
+    Some(Latency {
+        p50: at(50.0)?,
+        p90: at(90.0)?,
+        p99: at(99.0)?,
+        p99_9: at(99.9)?,
         max: spread.max / 1e3,
         curve,
-    }
+    })
 }

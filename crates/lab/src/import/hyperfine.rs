@@ -1,7 +1,7 @@
 //! Reads the file that `hyperfine --export-json` writes.
 
 use super::{ImportError, Measurement, Results, Work, device};
-use crate::record::{Latency, Tier};
+use crate::record::Tier;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -46,19 +46,19 @@ impl Command {
     }
 }
 
-pub(super) fn read(output: Output) -> Result<Results, ImportError> {
+pub(super) fn read(outputs: Vec<Output>) -> Result<Results, ImportError> {
     let mut measurements = Vec::new();
     let mut left_out = Vec::new();
-    for command in output.results {
+    for command in outputs.into_iter().flat_map(|output| output.results) {
         let work = Arc::new(Work {
             tier: Tier::Fs,
             cipher: None,
             key_bits: None,
             workload: command.name(),
             op: "command",
-            block_bytes: 0,
-            queue_depth: 1,
-            threads: 1,
+            block_bytes: None,
+            queue_depth: None,
+            threads: None,
             device: device("unknown", TOOL),
         });
         let measurable = |seconds: &f64| seconds.is_finite() && *seconds > 0.0;
@@ -72,12 +72,12 @@ pub(super) fn read(output: Output) -> Result<Results, ImportError> {
         }
         measurements.extend(command.times.into_iter().map(|seconds| Measurement {
             work: Arc::clone(&work),
-            seconds,
-            bytes: 0,
-            requests: 1,
+            seconds: Some(seconds),
+            bytes: None,
+            requests: Some(1),
             mb_s: 0.0,
             iops: 1.0 / seconds,
-            latency_us: Latency::default(),
+            latency_us: None,
             user: command.user,
             sys: command.system,
         }));

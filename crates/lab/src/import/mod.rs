@@ -10,6 +10,7 @@ mod diskspd;
 mod error;
 mod fio;
 mod hyperfine;
+mod unread;
 
 pub use error::ImportError;
 
@@ -56,9 +57,10 @@ struct Work {
     key_bits: Option<u32>,
     workload: String,
     op: &'static str,
-    block_bytes: u64,
-    queue_depth: u32,
-    threads: u32,
+    /// `None` of these three if the file does not state it.
+    block_bytes: Option<u64>,
+    queue_depth: Option<u32>,
+    threads: Option<u32>,
     device: Device,
 }
 
@@ -66,12 +68,13 @@ struct Work {
 // differ from itself.
 impl Eq for Work {}
 
-/// Hashes only enough fields to tell the jobs of a file apart.
+/// Hashes the fields that programs state.
 impl Hash for Work {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.tier, &self.cipher, self.key_bits).hash(state);
         (&self.workload, self.op, self.block_bytes).hash(state);
         (self.queue_depth, self.threads, &self.device.engine).hash(state);
+        (&self.device.cache, self.device.size).hash(state);
     }
 }
 
@@ -80,13 +83,13 @@ impl Hash for Work {
 struct Measurement {
     /// Shared, because a file may have many repetitions of one long command.
     work: Arc<Work>,
-    /// Duration, seconds; 0 if only rates are known.
-    seconds: f64,
-    bytes: u64,
-    requests: u64,
+    /// Duration, seconds; `None` if only rates are known, as of the next two.
+    seconds: Option<f64>,
+    bytes: Option<u64>,
+    requests: Option<u64>,
     mb_s: f64,
     iops: f64,
-    latency_us: Latency,
+    latency_us: Option<Latency>,
     user: Option<f64>,
     sys: Option<f64>,
 }
@@ -96,25 +99,81 @@ struct Measurement {
 /// # Errors
 /// [`ImportError`] names the fault and its position.
 pub fn read(text: &str) -> Result<Imported, ImportError> {
+    let plain;
+    let text = match text.contains('\u{1b}') {
+        true => {
+            plain = uncoloured(text);
+            plain.as_str()
+        }
+        false => text,
+    };
     if text
         .chars()
         .any(|c| c.is_control() && !"\n\r\t".contains(c))
     {
         return Err(ImportError::Control);
     }
-    if json(text).is_some() {
-        return from_json(text);
-    }
-    let results = match () {
-        () if text.trim_start().starts_with('<') && text.contains("<Results") => {
-            diskspd::read(text.trim_start())?
-        }
-        () if text.contains("MB/s") && text.contains("DiskMark") => diskmark::read(text)?,
-        () if text.contains("MB/s") && text.contains("(Q=") => diskmark::read(text)?,
-        () if text.contains("Algorithm |") => cryptsetup::read(text)?,
-        () => return Err(ImportError::Unknown),
+    let imported = match json(text) {
+        Some(_) => from_json(text)?,
+        None => Imported::Results(from_text(text)?),
     };
-    Ok(Imported::Results(results))
+    if let Imported::Results(results) = &imported {
+        results.check()?;
+    }
+    Ok(imported)
+}
+
+fn from_text(text: &str) -> Result<Results, ImportError> {
+    if text.trim_start().starts_with('<') && text.contains("<Results") {
+        return diskspd::read(text.trim_start());
+    }
+    if text.contains("MB/s") && (text.contains("DiskMark") || text.contains("(Q=")) {
+        return diskmark::read(text);
+    }
+    if cryptsetup::is_benchmark(text) {
+        return cryptsetup::read(text);
+    }
+    Err(unread::named(text).unwrap_or(ImportError::Unknown))
+}
+
+/// The text without the colours that terminals show.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|sign: char| !sign.is_ascii_digit() && sign != ';');
+        match end.map(|end| part.split_at(end)) {
+            Some((_, rest)) if rest.starts_with(['m', 'K']) => plain.push_str(&rest[1..]),
+            _ => {
+                plain.push('\u{1b}');
+                plain.push_str(part);
+            }
+        }
+    }
+    plain
+}
+
+impl Results {
+    /// Refuses several results of the same work in one text, which may be one before a change and
+    /// one after it. One that a program has repeated shares its `work`.
+    fn check(&self) -> Result<(), ImportError> {
+        let mut seen: HashMap<&Work, &Arc<Work>> = HashMap::new();
+        let mut before: Option<&Arc<Work>> = None;
+        for Measurement { work, .. } in &self.measurements {
+            // A file may have many repetitions of one long command.
+            if before.is_some_and(|before| Arc::ptr_eq(before, work)) {
+                continue;
+            }
+            before = Some(work);
+            let first = seen.entry(work).or_insert(work);
+            if !Arc::ptr_eq(first, work) {
+                return Err(ImportError::Several {
+                    what: word(&work.workload),
+                });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The text from the beginning of the JSON on. Fio writes remarks before it.
@@ -128,16 +187,19 @@ fn json(text: &str) -> Option<&str> {
     Some(&text[at..])
 }
 
-/// The JSON in `text`, which may have remarks around it; of several objects, as fio writes
-/// them at intervals, the last, which has what all before it have. No line is read more than twice.
-fn value(text: &str) -> Result<Value, ImportError> {
-    let (mut rest, mut last, mut wrong) = (text, None, None);
+/// The values of JSON in `text`, which may have remarks around them; a list counts as what is in
+/// it. No line is read more than twice.
+fn values(text: &str) -> Result<Vec<Value>, ImportError> {
+    let (mut rest, mut found, mut wrong) = (text, Vec::new(), None);
     while let Some(start) = json(rest) {
         let mut values = serde_json::Deserializer::from_str(start).into_iter::<Value>();
         match values.next() {
             Some(Ok(value)) => {
                 rest = &start[values.byte_offset()..];
-                last = Some(value);
+                match value {
+                    Value::Array(values) => found.extend(values),
+                    one => found.push(one),
+                }
             }
             // It may be a remark that begins so. Objects in it, up to the error, are not looked for.
             Some(Err(error)) => {
@@ -149,10 +211,10 @@ fn value(text: &str) -> Result<Value, ImportError> {
             None => break,
         }
     }
-    match (last, wrong) {
-        (Some(value), _) => Ok(value),
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => Err(ImportError::Unknown),
+    match (found.is_empty(), wrong) {
+        (false, _) => Ok(found),
+        (true, Some(error)) => Err(error.into()),
+        (true, None) => Err(ImportError::Unknown),
     }
 }
 
@@ -171,35 +233,49 @@ fn has_control(value: &Value, breaks: &str) -> bool {
 }
 
 fn from_json(text: &str) -> Result<Imported, ImportError> {
-    let value = value(text)?;
-    if has_control(&value, "\n\r\t") {
+    let values = values(text)?;
+    if values.iter().any(|value| has_control(value, "\n\r\t")) {
         return Err(ImportError::Control);
     }
-    let first = match &value {
-        Value::Array(values) => values.first().ok_or(ImportError::Unknown)?,
-        one => one,
-    };
-    if let Some(schema) = first.get("schema").and_then(Value::as_str) {
-        if !record::reads(schema) {
-            let found = schema.to_owned();
-            return Err(ImportError::Schema { found });
+    // Other values are remarks, such as a configuration.
+    let is = |field: &'static str| move |value: &&Value| value.get(field).is_some();
+    let count = |field| values.iter().filter(is(field)).count();
+    let counts = [count("schema"), count("fio version"), count("results")];
+    if counts.iter().filter(|count| **count > 0).count() > 1 {
+        return Err(ImportError::Mixed {
+            first: "one program",
+            second: "another",
+        });
+    }
+    let of = |field| values.iter().filter(is(field)).cloned();
+    match counts {
+        [0, 0, 0] => Err(unread::named(text).unwrap_or(ImportError::Unknown)),
+        [0, 0, _] => {
+            let outputs = of("results").map(serde_json::from_value);
+            hyperfine::read(outputs.collect::<Result<_, _>>()?).map(Imported::Results)
         }
-        if has_control(&value, "") {
-            return Err(ImportError::Control);
+        [0, ..] => {
+            let outputs = of("fio version").map(serde_json::from_value);
+            fio::read(outputs.collect::<Result<_, _>>()?).map(Imported::Results)
         }
-        let runs = match value {
-            Value::Array(_) => serde_json::from_value(value)?,
-            one => vec![serde_json::from_value(one)?],
-        };
-        return Ok(Imported::Runs(runs));
+        _ => of("schema")
+            .map(ours)
+            .collect::<Result<_, _>>()
+            .map(Imported::Runs),
     }
-    if first.get("fio version").is_some() {
-        return fio::read(serde_json::from_value(value)?).map(Imported::Results);
+}
+
+/// A run of this program.
+fn ours(value: Value) -> Result<Run, ImportError> {
+    let schema = value.get("schema").and_then(Value::as_str);
+    if schema.is_none_or(|schema| !record::reads(schema)) {
+        let found = schema.unwrap_or("no text").to_owned();
+        return Err(ImportError::Schema { found });
     }
-    if first.get("results").is_some() {
-        return hyperfine::read(serde_json::from_value(value)?).map(Imported::Results);
+    if has_control(&value, "") {
+        return Err(ImportError::Control);
     }
-    Err(ImportError::Unknown)
+    Ok(serde_json::from_value(value)?)
 }
 
 /// Makes one run of the results of one program. Common cells of several results become repetitions.
@@ -264,10 +340,11 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
     let sum = |value: fn(&Measurement) -> Option<f64>| {
         group.iter().map(|one| value(one)).sum::<Option<f64>>()
     };
-    let total = |value: fn(&Measurement) -> u64| {
-        let values = group.iter().map(|one| value(one));
-        values.fold(0, u64::saturating_add)
+    let total = |value: fn(&Measurement) -> Option<u64>| {
+        let mut values = group.iter().map(|one| value(one));
+        values.try_fold(0, |sum: u64, value| Some(sum.saturating_add(value?)))
     };
+    let seconds: Option<Vec<f64>> = group.iter().map(|one| one.seconds).collect();
     let (mb_s, iops): (Vec<f64>, Vec<f64>) = (each(|one| one.mb_s), each(|one| one.iops));
     let moves_bytes = mb_s.iter().any(|rate| *rate > 0.0);
     Some(Trial {
@@ -294,10 +371,10 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         cycles_per_byte: None,
         latency_us: match moves_bytes {
             true => group.last()?.latency_us.clone(),
-            false => times(each(|one| one.seconds)),
+            false => seconds.clone().map(times),
         },
         time_s: TimeSplit {
-            wall: group.iter().map(|one| one.seconds).sum(),
+            wall: sum(|one| one.seconds),
             user: sum(|one| one.user),
             sys: sum(|one| one.sys),
             cpu: sum(|one| Some(one.user? + one.sys?)),
@@ -315,7 +392,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         detail: match moves_bytes {
             true => Detail::Requests,
             false => Detail::Operation(Box::new(FileOperation {
-                samples_s: each(|one| one.seconds),
+                samples_s: seconds.unwrap_or_default(),
                 ..FileOperation::default()
             })),
         },

@@ -39,12 +39,12 @@ pub struct Load {
     pub workload: String,
     /// The operation that was done.
     pub op: String,
-    /// Bytes of one request.
-    pub block_bytes: u64,
-    /// Requests in flight per thread.
-    pub queue_depth: u32,
-    /// Driving threads.
-    pub threads: u32,
+    /// Bytes of one request, if they are known and all alike.
+    pub block_bytes: Option<u64>,
+    /// Requests in flight per thread, if they are known.
+    pub queue_depth: Option<u32>,
+    /// Driving threads, if they are known.
+    pub threads: Option<u32>,
     /// Whether nothing was cached, or started, before.
     pub cold: bool,
     /// File system under test.

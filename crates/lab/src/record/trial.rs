@@ -43,21 +43,21 @@ pub struct Trial {
     pub workload: String,
     /// The operation: `read`, `write`, `mixed`, `encrypt`, `decrypt`, …
     pub op: String,
-    /// Bytes of one request.
-    pub block_bytes: u64,
-    /// Requests in flight per thread.
-    pub queue_depth: u32,
-    /// Driving threads.
-    pub threads: u32,
+    /// Bytes of one request; `None` of several sizes, and if another program does not say.
+    pub block_bytes: Option<u64>,
+    /// Requests in flight per thread; `None` if another program does not say.
+    pub queue_depth: Option<u32>,
+    /// Driving threads; `None` likewise.
+    pub threads: Option<u32>,
     /// Whether each repetition was the first operation of a fresh process.
     #[serde(default)]
     pub cold: bool,
     /// Repetitions that this record summarises.
     pub repetitions: u32,
-    /// Bytes moved in all repetitions.
-    pub bytes: u64,
-    /// Requests completed in all repetitions.
-    pub requests: u64,
+    /// Bytes moved in all repetitions; `None` if only rates are known.
+    pub bytes: Option<u64>,
+    /// Requests completed in all repetitions; `None` likewise.
+    pub requests: Option<u64>,
     /// Throughput, 10⁶ bytes a second.
     pub throughput_mb_s: Interval,
     /// Requests a second.
@@ -65,7 +65,7 @@ pub struct Trial {
     /// Crypto cycles per byte at the core clock, of bare ciphers at that of every repetition.
     pub cycles_per_byte: Option<Interval>,
     /// Latency of a request from submission to completion, all repetitions together.
-    pub latency_us: Latency,
+    pub latency_us: Option<Latency>,
     /// The ledger, summed over repetitions and threads.
     pub time_s: TimeSplit,
     /// Mean parts of one request's latency.
@@ -95,6 +95,16 @@ pub struct Trial {
 }
 
 impl Trial {
+    /// The median latency, or time of an operation, microseconds.
+    pub fn median_us(&self) -> Option<f64> {
+        self.latency_us.as_ref().map(|latency| latency.p50)
+    }
+
+    /// Seconds of all driving threads together, if they are known.
+    pub fn thread_seconds(&self) -> Option<f64> {
+        Some(self.time_s.wall? * f64::from(self.threads?.max(1)))
+    }
+
     /// Cores that share a large request of the engine.
     pub fn cores(&self) -> u32 {
         let backend = self.backend.as_deref().unwrap_or_default();
@@ -153,8 +163,8 @@ pub struct Latency {
 /// The time by activity, seconds; the parts add up to `wall` × threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeSplit {
-    /// Elapsed time.
-    pub wall: f64,
+    /// Elapsed time; `None` if only rates are known.
+    pub wall: Option<f64>,
     /// User CPU time of the process.
     pub user: Option<f64>,
     /// System CPU time of the process.

@@ -173,9 +173,9 @@ impl Subject for Derivation {
         let key_bytes = unlock.key_bytes(self.purpose);
         let kdf = unlock.record();
         trial.op = self.purpose.name().to_owned();
-        trial.block_bytes = key_bytes as u64;
+        trial.block_bytes = Some(key_bytes as u64);
         trial.key_bits = Some(key_bytes as u32 * 8);
-        trial.threads = self.at_once(unlock);
+        trial.threads = Some(self.at_once(unlock));
         trial.cycles_per_byte = None;
         trial.device.size = u64::from(kdf.memory_kib) * 1024;
         let format = Some(self.recipe.format).filter(|format| !format.is_empty());

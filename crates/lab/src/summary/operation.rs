@@ -75,7 +75,7 @@ fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
     let cpu = user.zip(sys).map(|(user, sys)| user + sys);
     let known = exact || cpu.is_some_and(|cpu| cpu >= ENOUGH);
     TimeSplit {
-        wall: samples.iter().map(|sample| sample.wall).sum(),
+        wall: Some(samples.iter().map(|sample| sample.wall).sum()),
         user: user.filter(|_| known),
         sys: sys.filter(|_| known),
         cpu,
@@ -90,15 +90,16 @@ fn time_split(samples: &[OperationSample], exact: bool) -> TimeSplit {
 
 /// Only encryption can be separated from the rest.
 fn bottleneck(time: &TimeSplit) -> Bottleneck {
-    match time.crypto {
-        Some(crypto) if crypto >= DOMINANT * time.wall => Bottleneck::Cipher,
+    match time.crypto.zip(time.wall) {
+        Some((crypto, wall)) if crypto >= DOMINANT * wall => Bottleneck::Cipher,
         _ => Bottleneck::Unknown,
     }
 }
 
 /// The parts against the whole.
 fn warnings(time: &TimeSplit, repetitions: usize, cores: u32) -> Vec<String> {
-    let most = time.wall * f64::from(cores.max(1)) * (1.0 + SLACK) + READING * repetitions as f64;
+    let wall = time.wall.unwrap_or_default();
+    let most = wall * f64::from(cores.max(1)) * (1.0 + SLACK) + READING * repetitions as f64;
     let parts = [
         ("encryption", time.crypto),
         (
@@ -181,7 +182,7 @@ mod tests {
         assert!((overhead.ratio.median - 0.5).abs() < 1e-9);
         assert_eq!(overhead.verdict, Verdict::Slower);
         assert_eq!(trial.bottleneck, Bottleneck::Cipher);
-        assert_eq!((trial.threads, trial.cold), (1, true));
+        assert_eq!((trial.threads, trial.cold), (Some(1), true));
         assert!((trial.throughput_mb_s.median - 50.0).abs() < 1e-9);
         let operation = trial.operation().unwrap();
         assert_eq!(operation.fs.as_deref(), Some("ext2"));
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(operation.samples_pace, [0.5, 0.8]);
         assert_eq!(operation.samples_s, [0.005, 0.008]);
         assert_eq!(operation.samples_crypto_s, [0.0025, 0.004]);
-        assert!((trial.time_s.wall - 0.013).abs() < 1e-9);
+        assert!((trial.time_s.wall.unwrap() - 0.013).abs() < 1e-9);
         assert!((trial.time_s.sys.unwrap() - 0.0026).abs() < 1e-9);
         assert!((trial.overhead.unwrap().ratio.median - 0.8125).abs() < 1e-9);
         // One that is not known: the cell's paces are not stated.

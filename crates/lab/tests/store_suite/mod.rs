@@ -77,21 +77,21 @@ pub fn trial(number: u32) -> Trial {
         device: Device::default(),
         workload: format!("rand-4k-read-{number}"),
         op: "read".into(),
-        block_bytes: 4096,
-        queue_depth: 1,
-        threads: 1,
+        block_bytes: Some(4096),
+        queue_depth: Some(1),
+        threads: Some(1),
         cold: false,
         repetitions: 10,
-        bytes: 1 << 40,
-        requests: 1 << 28,
+        bytes: Some(1 << 40),
+        requests: Some(1 << 28),
         // 0.1 + 0.2 and its like do not survive a careless JSON reader.
         throughput_mb_s: interval(0.1 + 0.2 + f64::from(number)),
         iops: interval(1e5 / 3.0),
         cycles_per_byte: None,
-        latency_us: Latency {
+        latency_us: Some(Latency {
             curve: vec![(50.0, 80.1), (99.0, 120.7)],
             ..Latency::default()
-        },
+        }),
         time_s: TimeSplit::default(),
         latency_split_us: None,
         overhead: None,

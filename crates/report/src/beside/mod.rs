@@ -288,8 +288,9 @@ impl Member<'_> {
             Measure::Rate => trial.samples_mb_s.clone(),
             Measure::Time if trial.tier == Tier::Fs => trial.samples_s().to_vec(),
             Measure::Time => {
-                let seconds = |rate: &f64| trial.block_bytes as f64 / (rate * 1e6);
-                trial.samples_mb_s.iter().map(seconds).collect()
+                let rates = || trial.samples_mb_s.iter();
+                let of = |bytes: u64| rates().map(|rate| bytes as f64 / (rate * 1e6)).collect();
+                trial.block_bytes.map_or(Vec::new(), of)
             }
             Measure::Crypto => operation.map_or(Vec::new(), |o| o.samples_crypto_s.clone()),
             Measure::Sys => operation.map_or(Vec::new(), |o| o.samples_sys_s.clone()),

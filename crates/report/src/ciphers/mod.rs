@@ -28,16 +28,17 @@ pub(crate) fn title(load: &Load) -> String {
     format!(
         "{}, {} requests, {}{cold}",
         load.op,
-        figure::bytes(load.block_bytes),
+        figure::size(load.block_bytes),
         threads(load.threads)
     )
 }
 
 /// `1 thread`, `2 threads`.
-pub(crate) fn threads(count: u32) -> String {
+pub(crate) fn threads(count: Option<u32>) -> String {
     match count {
-        1 => "1 thread".to_owned(),
-        count => format!("{count} threads"),
+        None => "unknown threads".to_owned(),
+        Some(1) => "1 thread".to_owned(),
+        Some(count) => format!("{count} threads"),
     }
 }
 
@@ -115,7 +116,7 @@ impl Line<'_> {
 
     /// Time of a request: the median of all.
     pub(crate) fn time(&self) -> String {
-        figure::duration_us(self.trial.latency_us.p50)
+        figure::time(self.trial.median_us())
     }
 
     /// Whether the code is constant-time; a dash for a library's code, for which this is not
@@ -159,7 +160,7 @@ pub(crate) fn main_loads(run: &Run) -> Vec<Load> {
         let fewest = of_op().map(|trial| trial.threads).min();
         let best = of_op()
             .filter(|trial| Some(trial.threads) == fewest)
-            .min_by_key(|trial| trial.block_bytes.abs_diff(MAIN_BYTES));
+            .min_by_key(|trial| trial.block_bytes.unwrap_or(0).abs_diff(MAIN_BYTES));
         loads.extend(best.map(Trial::load));
     }
     loads
@@ -186,7 +187,7 @@ pub(crate) fn more_threads(run: &Run, load: &Load) -> Vec<Load> {
 /// Whether two cells differ in the size of requests at most, which has a name of its own.
 fn is_same_but_size(a: &Trial, b: &Trial) -> bool {
     let asked = |trial: &Trial| Load {
-        block_bytes: 0,
+        block_bytes: None,
         workload: String::new(),
         ..trial.load()
     };
@@ -234,7 +235,7 @@ pub(crate) fn lines<'a>(run: &'a Run, load: &Load) -> Vec<Line<'a>> {
                 .iter()
                 .filter(measured)
                 .filter(|other| is_same_but_size(other, trial))
-                .filter_map(|other| Some((other.overhead.as_ref()?.ratio, other.block_bytes)))
+                .filter_map(|other| Some((other.overhead.as_ref()?.ratio, other.block_bytes?)))
                 .filter(|(ratio, _)| figure::finite(*ratio))
                 .min_by(|a, b| a.0.median.total_cmp(&b.0.median));
             Line {

@@ -90,7 +90,7 @@ fn row(run: &Run, line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Row 
         .iter()
         .map(|point| {
             let rate = figure::number(point.throughput_mb_s.median);
-            format!("{}: {rate}", figure::bytes(point.block_bytes))
+            format!("{}: {rate}", figure::size(point.block_bytes))
         })
         .collect();
     let mut cells = vec![
@@ -102,7 +102,7 @@ fn row(run: &Run, line: &Line<'_>, parallel: &[(String, Vec<Line<'_>>)]) -> Row 
             trial.sector_bytes.map(f64::from),
         ),
         rate(trial),
-        Cell::number(line.time(), trial.latency_us.p50),
+        Cell::known(line.time(), trial.median_us()),
         Cell::known(
             line.cycles(),
             trial.cycles_per_byte.map(|cycles| cycles.median),
@@ -174,10 +174,9 @@ fn by_size(run: &Run, load: &Load, line: &Line<'_>) -> Option<Figure> {
     for &trial in systems {
         let points = curve(run, trial)
             .into_iter()
-            .filter(|trial| trial.block_bytes > 0);
-        let points = points.map(|trial| (trial.block_bytes as f64, trial.throughput_mb_s.median));
+            .filter_map(|trial| Some((trial.block_bytes? as f64, trial.throughput_mb_s.median)));
         let points: Vec<(f64, f64)> = points
-            .filter(|(_, rate)| rate.is_finite() && *rate > 0.0)
+            .filter(|(bytes, rate)| *bytes > 0.0 && rate.is_finite() && *rate > 0.0)
             .collect();
         if points.len() < 2 {
             continue;

@@ -411,7 +411,7 @@ fn normalised(run: &Run, trial: &Trial, by: Normalise) -> Option<Vec<f64>> {
     match by {
         Normalise::Cycles => {
             let hz = run.host.clock_hz.filter(|_| trial.tier == Tier::Cipher)?;
-            let cycles = hz * f64::from(trial.threads.max(1)) / 1e6;
+            let cycles = hz * f64::from(trial.threads?.max(1)) / 1e6;
             Some(
                 trial
                     .samples_mb_s

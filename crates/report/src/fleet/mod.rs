@@ -89,12 +89,12 @@ pub struct Alike {
     pub workload: String,
     /// The operation of the workload.
     pub op: String,
-    /// Bytes of a request.
-    pub block_bytes: u64,
-    /// Requests in flight a thread.
-    pub queue_depth: u32,
-    /// Threads.
-    pub threads: u32,
+    /// Bytes of a request, if they are known.
+    pub block_bytes: Option<u64>,
+    /// Requests in flight a thread, if they are known.
+    pub queue_depth: Option<u32>,
+    /// Threads, if they are known.
+    pub threads: Option<u32>,
     /// Model of the device, or its kind.
     pub device: String,
     /// Model of the processor.

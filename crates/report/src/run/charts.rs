@@ -97,7 +97,7 @@ fn rates(group: &Group<'_>) -> Chart {
                         format!("{median} ({low}–{high}, n {})", time.n)
                     },
                 );
-                (time, figure::duration_us(trial.latency_us.p50), full)
+                (time, figure::time(trial.median_us()), full)
             }
             _ => {
                 let (rate, unit) = figure::rate(trial);
@@ -218,7 +218,7 @@ fn ledger(groups: &[Group<'_>]) -> Option<Chart> {
 
 /// The known parts as shares of wall × threads.
 fn shares(trial: &Trial) -> Vec<(&'static Part, f64)> {
-    let total = trial.time_s.wall * f64::from(trial.threads.max(1));
+    let total = trial.thread_seconds().unwrap_or_default();
     if !total.is_finite() || total <= 0.0 {
         return Vec::new();
     }
@@ -238,8 +238,9 @@ const NAMED: [f64; 5] = [50.0, 90.0, 99.0, 99.9, LAST];
 
 /// The whole distribution, tail stretched; nothing when no cell has one.
 fn latencies(group: &Group<'_>) -> Option<Chart> {
-    let curves = group.rows.iter().enumerate().map(|(number, row)| {
-        let latency = &row.trial.latency_us;
+    let rows = group.rows.iter().enumerate();
+    let rows = rows.filter_map(|(number, row)| Some((number, row, row.trial.latency_us.as_ref()?)));
+    let curves = rows.map(|(number, row, latency)| {
         let known = |(percentile, us): &&(f64, f64)| {
             (0.0..=LAST).contains(percentile) && us.is_finite() && *us > 0.0
         };

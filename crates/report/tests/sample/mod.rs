@@ -134,7 +134,7 @@ fn encrypted(plain: &Trial, number: usize, ratio: f64) -> Trial {
         ratio if ratio > 0.99 => Verdict::NotDistinguishable,
         _ => Verdict::Slower,
     };
-    let latency = &plain.latency_us;
+    let latency = plain.latency_us.as_ref().unwrap();
     let stretched = |us: f64| us / ratio;
     Trial {
         system: if number == 1 { "dm-crypt" } else { "builtin" }.into(),
@@ -153,7 +153,7 @@ fn encrypted(plain: &Trial, number: usize, ratio: f64) -> Trial {
         throughput_mb_s: interval(plain.throughput_mb_s.median * ratio, 0.02),
         iops: interval(plain.iops.median * ratio, 0.02),
         cycles_per_byte: Some(interval(0.6, 0.01)),
-        latency_us: Latency {
+        latency_us: Some(Latency {
             p50: stretched(latency.p50),
             p90: stretched(latency.p90),
             p99: stretched(latency.p99),
@@ -164,7 +164,7 @@ fn encrypted(plain: &Trial, number: usize, ratio: f64) -> Trial {
                 .iter()
                 .map(|(percentile, us)| (*percentile, stretched(*us)))
                 .collect(),
-        },
+        }),
         time_s: TimeSplit {
             crypto: Some(10.0 * (1.0 - ratio)),
             wait: Some(10.0 * ratio - 2.0),
@@ -228,26 +228,26 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         },
         workload: workload.into(),
         op: op.into(),
-        block_bytes,
-        queue_depth,
-        threads: 1,
+        block_bytes: Some(block_bytes),
+        queue_depth: Some(queue_depth),
+        threads: Some(1),
         cold: false,
         repetitions: 10,
-        bytes: 1 << 32,
-        requests: (1 << 32) / block_bytes,
+        bytes: Some(1 << 32),
+        requests: Some((1 << 32) / block_bytes),
         throughput_mb_s: interval(mb_s, 0.02),
         iops: interval(iops, 0.02),
         cycles_per_byte: None,
-        latency_us: Latency {
+        latency_us: Some(Latency {
             p50,
             p90: p50 * 1.3,
             p99: p50 * 2.4,
             p99_9: p50 * 7.0,
             max: p50 * 48.0,
             curve: curve.to_vec(),
-        },
+        }),
         time_s: TimeSplit {
-            wall: 10.0,
+            wall: Some(10.0),
             user: Some(0.9),
             sys: Some(1.8),
             cpu: None,
@@ -320,7 +320,7 @@ pub fn bare() -> Run {
         trial.format = None;
         trial.device = Device::default();
         trial.cycles_per_byte = None;
-        trial.latency_us = Latency::default();
+        trial.latency_us = None;
         trial.time_s = TimeSplit::default();
         trial.latency_split_us = None;
         trial.overhead = None;
@@ -356,7 +356,7 @@ pub fn ciphers() -> Run {
                     sector_bytes: Some(512),
                     cycles_per_byte: Some(interval(3690.0 / mb_s, 0.01)),
                     constant_time: Some(true).filter(|_| system == "builtin"),
-                    threads,
+                    threads: Some(threads),
                     ..cell(&format!("{op}-{size}"), op, block, 1, mb_s)
                 };
                 let verdict = match ratio {
@@ -461,16 +461,19 @@ pub fn extreme() -> Run {
         if let Some(overhead) = &mut trial.overhead {
             overhead.ratio = wild();
         }
-        trial.time_s.wall = value();
+        trial.time_s.wall = Some(value());
         trial.time_s.crypto = Some(value());
         trial.time_s.wait = Some(value());
-        trial.latency_us.p99 = value();
-        for point in &mut trial.latency_us.curve {
-            *point = (value(), value());
+        if let Some(latency) = &mut trial.latency_us {
+            latency.p99 = value();
+            latency
+                .curve
+                .iter_mut()
+                .for_each(|point| *point = (value(), value()));
         }
-        trial.threads = u32::MAX;
-        trial.queue_depth = u32::MAX;
-        trial.block_bytes = u64::MAX;
+        trial.threads = Some(u32::MAX);
+        trial.queue_depth = Some(u32::MAX);
+        trial.block_bytes = Some(u64::MAX);
         trial.samples_mb_s = values.to_vec();
     }
     run.host.clock_hz = Some(f64::NAN);
@@ -532,7 +535,7 @@ pub fn kdf_run() -> Run {
                 tier: Tier::Cipher,
                 system: "builtin".into(),
                 format: workload.split('-').next().map(String::from),
-                threads,
+                threads: Some(threads),
                 iops: interval(rate, 0.01),
                 detail: Detail::Kdf(Box::new(kdf.clone())),
                 overhead: None,
