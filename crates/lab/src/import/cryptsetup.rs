@@ -55,13 +55,13 @@ fn rows(line: &str) -> Option<Vec<Measurement>> {
     let (cipher, rest) = words.split_first()?;
     let (key, rest) = rest.split_first()?;
     let key_bits = key.strip_suffix('b')?.parse().ok()?;
-    let is_number = |word: &&str| word.starts_with(|sign: char| sign.is_ascii_digit());
+    let is_number = |word: &str| word.starts_with(|sign: char| sign.is_ascii_digit());
     let rates: &[(&str, &str)] = match rest {
         [first, "MiB/s", second, "MiB/s"] => &[("encrypt", first), ("decrypt", second)],
-        [first, "MiB/s", none @ ..] if !none.iter().any(|word| is_number(&word)) => {
+        [first, "MiB/s", none @ ..] if !none.iter().any(|word| is_number(word)) => {
             &[("encrypt", first)]
         }
-        [none @ .., second, "MiB/s"] if !none.iter().any(|word| is_number(&word)) => {
+        [none @ .., second, "MiB/s"] if !none.iter().any(|word| is_number(word)) => {
             &[("decrypt", second)]
         }
         _ => return None,

@@ -13,12 +13,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "Yet-Another-Bench-Script",
         "YABS",
-        "Give the JSON of the fio that it runs: fio --output-format=json.",
+        "Give the JSON of the fio that it runs (fio's output-format=json).",
     ),
     (
         "Phoronix Test Suite",
         "Phoronix Test Suite",
-        "Give the JSON of the fio that it runs: fio --output-format=json.",
+        "Give the JSON of the fio that it runs (fio's output-format=json).",
     ),
     (
         "StorageClass ",
@@ -28,12 +28,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "gocryptfs -speed",
         "gocryptfs -speed",
-        "Measure it here: cryptmark run file-encryption --system gocryptfs.",
+        "Measure it here: cryptmark run file-encryption.",
     ),
     (
         "AES-SIV-512-Go",
         "gocryptfs -speed",
-        "Measure it here: cryptmark run file-encryption --system gocryptfs.",
+        "Measure it here: cryptmark run file-encryption.",
     ),
     (
         "Doing ",
@@ -53,17 +53,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "Version  2.00",
         "bonnie++",
-        "Measure with fio --output-format=json.",
+        "Measure with fio, and give its JSON (output-format=json).",
     ),
     (
         "------Sequential Create------",
         "bonnie++",
-        "Measure with fio --output-format=json.",
+        "Measure with fio, and give its JSON (output-format=json).",
     ),
     (
         "Iozone: Performance Test",
         "iozone",
-        "Measure with fio --output-format=json.",
+        "Measure with fio, and give its JSON (output-format=json).",
     ),
     (
         "smartctl",
@@ -78,17 +78,17 @@ const KNOWN: &[(&str, &str, &str)] = &[
     (
         "Run status group",
         "fio, as text",
-        "Run it again with --output-format=json, and give that.",
+        "Give fio's output as JSON (output-format=json).",
     ),
     (
         "sysbench ",
         "sysbench",
-        "Measure with fio --output-format=json.",
+        "Measure with fio, and give its JSON (output-format=json).",
     ),
     (
         "Benchmark 1:",
         "hyperfine, as text",
-        "Run it again with --export-json FILE, and give that.",
+        "Give the file of its JSON export.",
     ),
 ];
 
