@@ -17,8 +17,8 @@
 //!     system: "none".into(),
 //!     workload: "seq-1m-read".into(),
 //!     op: "read".into(),
-//!     block_bytes: 1 << 20,
-//!     queue_depth: 8,
+//!     block_bytes: Some(1 << 20),
+//!     queue_depth: Some(8),
 //!     throughput_mb_s: Interval { median: 520.0, low: 514.0, high: 527.0, n: 10 },
 //!     ..Trial::default()
 //! };
