@@ -97,6 +97,9 @@ fn no_core_is_dumped() {
                 "the key is nowhere: the search is wrong"
             );
         }
+        let limits = fs::read_to_string(format!("/proc/{}/limits", serving.0.id())).unwrap();
+        let cores = "Max core file size        0 ";
+        assert!(limits.contains(cores), "{limits}");
         serving.signal(signal);
         let status = serving.0.wait().unwrap();
         assert!(

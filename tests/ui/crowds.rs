@@ -74,6 +74,25 @@ fn kib(ui: &Ui) -> u64 {
         .unwrap()
 }
 
+/// More clients than there are places wait outside, without a thread.
+#[test]
+fn connections_are_bounded() {
+    let ui = Ui::start();
+    let tasks = format!("/proc/{}/task", ui.pages.running.0.id());
+    let threads = || std::fs::read_dir(&tasks).unwrap().count();
+    let before = threads();
+    let crowd: Vec<TcpStream> = (0..350).map(|_| ui.pages.connect()).collect();
+    let begun = Instant::now();
+    let mut most = 0;
+    while begun.elapsed() < Duration::from_secs(2) {
+        most = most.max(threads() - before);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(most, 256);
+    drop(crowd);
+    ui.pages.get("/");
+}
+
 #[test]
 fn idle_connections_keep_nobody_out() {
     let ui = Ui::start();

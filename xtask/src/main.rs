@@ -15,6 +15,7 @@ mod msrv;
 mod package;
 mod packages;
 mod pictures;
+mod promises;
 mod prose;
 mod publish;
 mod python;
@@ -45,6 +46,7 @@ cargo xtask COMMAND
   edges          check who imports whom, that unsafe stays in its rooms, and that Linux is asked for
   book           the pages of docs/ as a website in target/book, by mdBook
   pictures       docs/pictures/terminal.svg and report.png, of the stored run results/quick.json.zst
+  promises       break each promise of docs/SECURITY.md in a copy, and see its test fail [NAME]...
   prose          length of sentences, banned phrases and long lines in docs, comments and messages, and their limits
   python         the Python package as a wheel, tested with each PYTHON [--release] [--arm builds and tests one for aarch64 too] [PYTHON]...
   results        the tables of docs/RESULTS.md and docs/RESULTS-FILES.md, from the runs in results/
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         },
         Some("book") => book::build(),
         Some("pictures") => pictures::run(),
+        Some("promises") => promises::run(rest),
         Some("prose") => prose::run(),
         Some("python") => tests::run_python(rest),
         Some("results") => results::run(),

@@ -167,7 +167,7 @@ fn is_within(pages: &Count) -> bool {
 }
 
 /// The files under `folder` of `root` whose names end in `.extension`, sorted, relative.
-fn files(root: &Path, folder: &str, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(root: &Path, folder: &str, extension: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::from(folder)];
     while let Some(folder) = folders.pop() {

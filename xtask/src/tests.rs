@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 /// Marks a line in which a test says what it could not run, and why.
-const SKIPPED: &str = "skipped: ";
+pub const SKIPPED: &str = "skipped: ";
 
 /// The reasons for which tests may be skipped.
 const ALLOWED: &str = include_str!("../allowed_skips.txt");

@@ -513,6 +513,13 @@ mod tests {
     }
 
     #[test]
+    fn a_client_has_half_a_minute() {
+        let place = Place::parse(":0".as_ref()).unwrap();
+        let server = Server::listen(place, Vec::new(), 1).unwrap();
+        assert_eq!(server.patience, Duration::from_secs(30));
+    }
+
+    #[test]
     fn only_the_listening_socket_ends_a_server() {
         for errno in [Errno::BADF, Errno::INVAL, Errno::NOTSOCK] {
             assert!(is_of_the_socket(&errno.into()));

@@ -147,3 +147,71 @@ impl ServerCertVerifier for Verifier {
             .supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{ClientConnection, ServerConfig, ServerConnection};
+
+    /// A server of this name, and who vouches for it. They were made by OpenSSL for this test.
+    const NAME: &str = "db.example.org";
+    const SERVER: &[u8] = include_bytes!("tls/server.pem");
+
+    fn server() -> ServerConnection {
+        let provider = Arc::new(ring::default_provider());
+        let own = CertificateDer::pem_slice_iter(SERVER).map(Result::unwrap);
+        let key = PrivateKeyDer::from_pem_slice(SERVER).unwrap();
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(own.collect(), key);
+        ServerConnection::new(Arc::new(config.unwrap())).unwrap()
+    }
+
+    /// Whether a client that trusts who is in the file `root` goes on with the server as `name`.
+    fn goes_on(verify: Verify, root: &str, name: &'static str) -> bool {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/store/server/tls");
+        let files = Files {
+            root: Some(folder.join(root)),
+            certificate: None,
+            key: None,
+        };
+        let config = Arc::new(config(verify, &files).unwrap());
+        let mut client = ClientConnection::new(config, name.try_into().unwrap()).unwrap();
+        let mut server = server();
+        while client.is_handshaking() {
+            let (mut there, mut back) = (Vec::new(), Vec::new());
+            while client.wants_write() {
+                client.write_tls(&mut there).unwrap();
+            }
+            server.read_tls(&mut &there[..]).unwrap();
+            server.process_new_packets().unwrap();
+            while server.wants_write() {
+                server.write_tls(&mut back).unwrap();
+            }
+            client.read_tls(&mut &back[..]).unwrap();
+            if client.process_new_packets().is_err() {
+                return false;
+            }
+        }
+        true
+    }
+
+    #[test]
+    fn names_are_verified_unless_the_user_says_otherwise() {
+        let other = "other.example.org";
+        for (verify, root, name, expected) in [
+            (Verify::Name, "authority.pem", NAME, true),
+            (Verify::Name, "authority.pem", other, false),
+            // The server has not vouched for itself.
+            (Verify::Name, "server.pem", NAME, false),
+            (Verify::Issuer, "authority.pem", other, true),
+            (Verify::Issuer, "server.pem", NAME, false),
+            (Verify::Nothing, "server.pem", other, true),
+        ] {
+            let found = goes_on(verify, root, name);
+            assert_eq!(found, expected, "{verify:?} {root} {name}");
+        }
+    }
+}

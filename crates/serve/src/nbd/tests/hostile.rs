@@ -242,6 +242,28 @@ fn a_thousand_slow_clients_keep_nobody_out() {
     assert!(!slow[1023].is_over());
 }
 
+/// The last places are for another user, who may be root.
+#[test]
+fn a_user_cannot_take_all_places() {
+    if !may_open(2300) {
+        return println!("skipped: fewer than 2300 files may be open");
+    }
+    let running = start();
+    let path = running.path();
+    let mut chosen: Vec<Raw> = (0..1000).map(|_| Raw::with(&path, "", true)).collect();
+    let mut more = UnixStream::connect(&path).unwrap();
+    assert!(more.read_exact(&mut [0; 18]).is_err(), "it is greeted");
+    assert_eq!(chosen[0].ask(command::READ, 0, 0, 512).error, 0);
+}
+
+#[test]
+fn a_socket_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let running = start();
+    let mode = running.path().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "{mode:o}");
+}
+
 #[test]
 fn clients_that_have_chosen_are_not_sent_away_for_others() {
     if !may_open(2300) {
