@@ -485,6 +485,21 @@ seconds = 0.1
     }
 
     #[test]
+    fn large_plans_are_refused() {
+        let is_large = |text: &str| matches!(Plan::parse("x", text), Err(PlanError::Range { .. }));
+        let (head, workload) = VALID.split_once("[[workload]]").unwrap();
+        let workloads = |count: usize| {
+            let name = |nth| workload.replace("\"r\"", &format!("\"r{nth}\""));
+            let all = (0..count).map(|nth| format!("[[workload]]{}", name(nth)));
+            format!("{head}{}", all.collect::<String>())
+        };
+        assert!(!is_large(&workloads(1000)) && is_large(&workloads(1001)));
+        let cipher = "\"aes-xts-plain64\"";
+        let ciphers = |count| VALID.replace(cipher, &vec![cipher; count].join(","));
+        assert!(!is_large(&ciphers(10_000)) && is_large(&ciphers(10_001)));
+    }
+
+    #[test]
     fn bad_plans_are_refused() {
         let cases = [
             ("title", "size = 3"),

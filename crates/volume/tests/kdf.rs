@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Runs every line of a vector file; how many by derivation.
 fn run(file: &Path) -> BTreeMap<String, usize> {
@@ -354,7 +354,9 @@ fn a_derivation_ends_when_it_is_told_to() {
             let derived = scope.spawn(|| kdf.derive(b"pass", &[7; 16], 32, &limits));
             std::thread::sleep(Duration::from_millis(100));
             STOP.store(true, Ordering::Relaxed);
+            let told = Instant::now();
             let ended = derived.join().unwrap();
+            assert!(told.elapsed() < Duration::from_secs(5), "{kdf}");
             assert!(matches!(ended, Err(VolumeError::Stopped)), "{kdf}");
         });
     }
