@@ -125,28 +125,18 @@ fn what_is_left_is_found() {
     }
 }
 
-/// Keys stay out of the swap file where the system lets them: `lo` is the
-/// flag of locked pages.
+/// Keys stay out of dumps and of forked processes, and out of the swap file where the system lets
+/// them: `dd`, `dc` and `lo` are the flags of such pages.
 #[test]
-fn keys_are_locked_in_memory() {
+fn keys_are_locked_and_in_no_dump() {
     let key = Key::from_slice(&[7; 64]);
     let Ok(maps) = std::fs::read_to_string("/proc/self/smaps") else {
         println!("skipped: no /proc/self/smaps tells whether memory is locked");
         return;
     };
-    if !key.is_locked() {
-        // The system must have said so, and not the key alone.
-        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
-        let mut limits = limits.lines();
-        let limit = limits.find(|line| line.starts_with("Max locked memory"));
-        let bytes = limit.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
-        assert!(bytes.is_some_and(|bytes: u64| bytes < 1 << 20), "{limit:?}");
-        println!("skipped: RLIMIT_MEMLOCK does not let keys be locked");
-        return;
-    }
     let address = key.as_bytes().as_ptr().addr();
     let mut inside = false;
-    let mut locked = false;
+    let mut flags = Vec::new();
     for line in maps.lines() {
         let word = line.split(' ').next().unwrap_or_default();
         let number = |digits| usize::from_str_radix(digits, 16);
@@ -155,8 +145,19 @@ fn keys_are_locked_in_memory() {
         {
             inside = (start..end).contains(&address);
         }
-        locked |=
-            inside && line.starts_with("VmFlags:") && line.split(' ').any(|flag| flag == "lo");
+        if inside && word == "VmFlags:" {
+            flags = line.split(' ').collect();
+        }
     }
-    assert!(locked, "a key that says it is locked is not");
+    assert!(flags.contains(&"dd") && flags.contains(&"dc"), "{flags:?}");
+    assert_eq!(flags.contains(&"lo"), key.is_locked(), "{flags:?}");
+    if !key.is_locked() {
+        // The system must have said so, and not the key alone.
+        let limits = std::fs::read_to_string("/proc/self/limits").unwrap();
+        let mut limits = limits.lines();
+        let limit = limits.find(|line| line.starts_with("Max locked memory"));
+        let bytes = limit.and_then(|line| line.split_whitespace().nth(3)?.parse().ok());
+        assert!(bytes.is_some_and(|bytes: u64| bytes < 1 << 20), "{limit:?}");
+        println!("skipped: RLIMIT_MEMLOCK does not let keys be locked");
+    }
 }
