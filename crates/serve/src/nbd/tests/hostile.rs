@@ -257,6 +257,12 @@ fn a_user_cannot_take_all_places() {
 }
 
 #[test]
+fn without_a_host_it_is_this_machine_only() {
+    let place = Place::parse(":10809".as_ref()).unwrap();
+    assert_eq!(place, Place::Tcp(([127, 0, 0, 1], 10809).into()));
+}
+
+#[test]
 fn a_socket_is_its_owners_alone() {
     use std::os::unix::fs::PermissionsExt;
     let running = start();
