@@ -361,3 +361,47 @@ fn a_derivation_ends_when_it_is_told_to() {
         });
     }
 }
+
+/// Whether memory of this process that can be written holds `wanted`, of which the search keeps
+/// only the complement.
+#[cfg(target_os = "linux")]
+fn is_in_memory(wanted: [u64; 8]) -> bool {
+    use std::os::unix::fs::FileExt;
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let memory = fs::File::open("/proc/self/mem").unwrap();
+    let number = |digits| u64::from_str_radix(digits, 16).unwrap();
+    let mut page = [0; 4096];
+    let ranges = maps.lines().filter(|line| line.contains(" rw"));
+    ranges.into_iter().any(|line| {
+        let (start, end) = line.split_once(' ').unwrap().0.split_once('-').unwrap();
+        let mut pages = (number(start)..number(end)).step_by(page.len());
+        pages.any(|at| {
+            let read = memory.read_at(&mut page, at).unwrap_or(0);
+            let is_it = |(word, wanted): (&[u8], &u64)| word == (!wanted).to_ne_bytes();
+            let mut places = page[..read].chunks_exact(8 * wanted.len());
+            places.any(|place| place.chunks_exact(8).zip(&wanted).all(is_it))
+        })
+    })
+}
+
+/// The key could be computed from it.
+#[cfg(target_os = "linux")]
+#[test]
+fn nothing_is_left_of_the_memory_of_a_derivation() {
+    use argon2::{Algorithm, Argon2, Block, Params, Version};
+    let (passphrase, salt, mut key) = (b"known here alone", [7; 16], [0; 32]);
+    // Little enough that the process keeps what is freed.
+    let mut blocks = vec![Block::default(); 64];
+    let params = Params::new(64, 1, 1, Some(key.len())).unwrap();
+    Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
+        .hash_password_into_with_memory(passphrase, &salt, &mut key, &mut blocks[..])
+        .unwrap();
+    let middle: [u64; 8] = std::array::from_fn(|nth| !blocks[40].as_ref()[nth]);
+    assert!(is_in_memory(middle), "the search is wrong");
+    blocks.fill(Block::default());
+    std::hint::black_box(&mut blocks);
+    assert!(!is_in_memory(middle));
+    let derived = argon2(1, 64, 1).derive(passphrase, &salt, key.len(), &Limits::default());
+    assert_eq!(derived.unwrap().as_bytes(), key);
+    assert!(!is_in_memory(middle));
+}
