@@ -32,7 +32,7 @@ pub fn inputs() -> Vec<(&'static str, Target, String)> {
          <Thread>{done}</Thread></TimeSpan></Results>"
     );
     let in_results = |inside: String| format!("<Results>{inside}</Results>");
-    let attributes: String = (0..60_000).map(|nth| format!("a{nth}='1' ")).collect();
+    let attributes: String = (0..100_000).map(|nth| format!("a{nth}='1' ")).collect();
     let head = "title = 'a plan'\nsize = '64 MiB'\nciphers = ['aes-xts-plain64']\n";
     let workload = "[[workload]]\nname = 'NAME'\npattern = 'random'\nop = 'read'\n\
                     block_size = '4 KiB'\nseconds = 0.1\n";
