@@ -89,6 +89,67 @@ fn as_others_write_them() {
     assert_eq!(read(both).unwrap(), expected);
 }
 
+/// A device and the one below it have the same requests, and two files the same offsets.
+#[test]
+fn traces_of_two_devices_are_refused() {
+    for (trace, devices) in [
+        (
+            "253,0 0 1 0.0 7 Q W 0 + 8 [dd]\n8,0 0 1 0.1 7 Q W 0 + 8 [k]\n",
+            ["253,0", "8,0"],
+        ),
+        (
+            "9,0 0 1 0.0 7 D W 0 + 8 [md]\n8,16 0 1 0.1 7 D W 0 + 8 [md]\n",
+            ["9,0", "8,16"],
+        ),
+        ("0.5 0 8 8 1\n0.6 1 8 8 1\n", ["0", "1"]),
+        ("5 3 8 8 1\n6 4 8 8 1\n", ["3", "4"]),
+        (
+            "1,usr,0,Read,0,512,1\n2,usr,1,Write,0,512,1\n",
+            ["usr,0", "usr,1"],
+        ),
+        (
+            "fio version 2 iolog\n/a read 0 512\n/b read 0 512\n",
+            ["/a", "/b"],
+        ),
+        (
+            "fio version 3 iolog\n0 /a read 0 512\n1 /b sync\n",
+            ["/a", "/b"],
+        ),
+    ] {
+        let refused = read(trace).unwrap_err();
+        let TraceError::Devices { first, second, .. } = &refused else {
+            panic!("{refused}");
+        };
+        assert_eq!([first.as_str(), second.as_str()], devices, "{trace}");
+    }
+}
+
+/// A terminal shows a command and the names of files before the first event.
+#[test]
+fn what_a_terminal_shows_is_no_request() {
+    let event = "8,0 0 1 0.0 7 Q W 0 + 8 [dd]\n";
+    for before in [
+        "Input file sda.blktrace.0 added\nInput file sda.blktrace.1 added\n",
+        "$ blkparse -i sda\n",
+        "root@host:~# blktrace -d /dev/sda -o - | blkparse -i -\nInput file a added\n",
+    ] {
+        let found = read(&format!("{before}{event}"));
+        assert_eq!(
+            found.unwrap(),
+            [entry(0, Action::Write, 0, 4096)],
+            "{before}"
+        );
+    }
+    let systor = "Timestamp,Response,IOType,LUN,Offset,Size\n1455592804.03,0.1,W,0,474,4096\n";
+    for other in [systor, &systor[systor.find('\n').unwrap() + 1..]] {
+        let refused = read(other);
+        assert!(
+            matches!(refused, Err(TraceError::NoFormat { line: 1 })),
+            "{other}"
+        );
+    }
+}
+
 #[track_caller]
 fn fault(text: &str) -> (u64, Fault) {
     match read(text) {
@@ -113,7 +174,10 @@ fn wrong_lines_are_named() {
     assert_eq!(fault("5 0 8 8 1\n5.5 0 8 8 1\n"), (2, Fault::Point));
     assert_eq!(fault("-5 0 8 8 1\n"), (1, number("time")));
     assert_eq!(fault("nan 0 8 8 1\n"), (1, number("time")));
-    assert_eq!(fault("1,h,0,Erase,0,512,1\n"), (1, Fault::Action));
+    assert_eq!(
+        fault("1,h,0,Read,0,512,1\n1,h,0,Erase,0,512,1\n"),
+        (2, Fault::Action)
+    );
     assert_eq!(fault("1,h,0,Read,0,512,1\n1,h,0\n").0, 2);
     assert_eq!(
         fault("fio version 2 iolog\nf frob 0 1\n"),

@@ -40,8 +40,8 @@ pub enum NoShare {
     #[error("{0} is not a share")]
     Negative(String),
     /// More than 1, without a sign for per cent.
-    #[error("{0} is more than the whole; did you mean {0}%?")]
-    TooMuch(String),
+    #[error("{0} is more than the whole; write {0}%, or {1}% for {0} times the whole")]
+    TooMuch(String, String),
 }
 
 /// A share as people write it in TOML.
@@ -84,7 +84,10 @@ impl std::str::FromStr for Share {
         match percent {
             _ if !value.is_finite() || value < 0.0 => Err(NoShare::Negative(text.to_owned())),
             true => Ok(Self(value / 100.0)),
-            false if value > 1.0 => Err(NoShare::TooMuch(text.to_owned())),
+            false if value > 1.0 => {
+                let percent = (value * 1e8).round() / 1e6;
+                Err(NoShare::TooMuch(text.to_owned(), percent.to_string()))
+            }
             false => Ok(Self(value)),
         }
     }

@@ -34,8 +34,18 @@ impl Format {
             "fio version 3 iolog" => return Some(Self::Fio { version: 3 }),
             _ => {}
         }
-        if line.split(',').count() >= 6 {
+        let fields: Vec<&str> = line.split(',').collect();
+        let action = fields.get(3).map_or("", |field| field.trim());
+        if fields.len() >= 6
+            && ["read", "write"]
+                .iter()
+                .any(|word| action.eq_ignore_ascii_case(word))
+        {
             return Some(Self::Msr);
+        }
+        // What a terminal shows before the first event.
+        if line.starts_with("Input file ") || line.contains("blkparse") {
+            return Some(Self::Blkparse);
         }
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let (device, rest) = words.split_first()?;

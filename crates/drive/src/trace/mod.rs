@@ -58,6 +58,16 @@ pub enum TraceError {
         /// From 1.
         line: u64,
     },
+    /// Requests of two devices, which would count as those of one drive.
+    #[error("line {line} has a request of {second}, and those before it are of {first}")]
+    Devices {
+        /// From 1.
+        line: u64,
+        /// The device, or file, of the first request.
+        first: String,
+        /// The other one.
+        second: String,
+    },
     /// There is nothing in it.
     #[error("the trace has no requests")]
     Empty,
@@ -118,6 +128,9 @@ impl TraceError {
             Self::NoFormat { .. } => {
                 "Give a trace of fio (iolog), DiskSim, MQSim, MSR Cambridge or blkparse."
             }
+            Self::Devices { .. } => {
+                "Keep the lines of one of them: of a device and the one below it, each request is in the trace twice."
+            }
             Self::Empty => "Give a trace with reads, writes or discards in it.",
             Self::Io(_) => "Check the file, its permissions and the free space.",
         }
@@ -131,7 +144,8 @@ pub struct Reader<R> {
     line: u64,
     text: Vec<u8>,
     state: parse::State,
-    any: bool,
+    /// Of the first request.
+    device: Option<String>,
 }
 
 impl<R: BufRead> Reader<R> {
@@ -143,7 +157,7 @@ impl<R: BufRead> Reader<R> {
             line: 0,
             text: Vec::new(),
             state: parse::State::default(),
-            any: false,
+            device: None,
         }
     }
 
@@ -161,9 +175,9 @@ impl<R: BufRead> Reader<R> {
             self.text.clear();
             let mut limited = std::io::Read::take(&mut self.input, LONGEST_LINE + 1);
             if limited.read_until(b'\n', &mut self.text)? == 0 {
-                return match self.any {
-                    true => Ok(None),
-                    false => Err(TraceError::Empty),
+                return match self.device {
+                    Some(_) => Ok(None),
+                    None => Err(TraceError::Empty),
                 };
             }
             self.line += 1;
@@ -184,8 +198,15 @@ impl<R: BufRead> Reader<R> {
                     unknown.insert(format)
                 }
             };
-            if let Some(entry) = self.state.parse(format, text).map_err(faulty)? {
-                self.any = true;
+            if let Some((entry, device)) = self.state.parse(format, text).map_err(faulty)? {
+                let first = self.device.get_or_insert_with(|| device.to_owned());
+                if first != device {
+                    return Err(TraceError::Devices {
+                        line,
+                        first: first.clone(),
+                        second: device.to_owned(),
+                    });
+                }
                 return Ok(Some(entry));
             }
         }

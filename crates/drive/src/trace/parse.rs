@@ -26,15 +26,16 @@ enum Event {
 }
 
 impl State {
-    /// The request in a line; `None` if the line holds something else.
+    /// The request in a line, and the device or file that it is for; `None` if the line holds
+    /// something else.
     ///
     /// A trace of MQSim whose times were 0 until now becomes one of DiskSim at the first decimal
     /// point.
-    pub(super) fn parse(
+    pub(super) fn parse<'a>(
         &mut self,
         format: &mut Format,
-        line: &str,
-    ) -> Result<Option<Entry>, Fault> {
+        line: &'a str,
+    ) -> Result<Option<(Entry, &'a str)>, Fault> {
         if *format == Format::MqSim && time_of(line).contains('.') {
             if self.counts {
                 return Err(Fault::Point);
@@ -48,7 +49,7 @@ impl State {
             Format::Msr => Some(msr(line)?),
             Format::Blkparse => self.blkparse(line)?,
         };
-        let Some(mut entry) = entry else {
+        let Some((mut entry, device)) = entry else {
             return Ok(None);
         };
         self.counts |= entry.time > 0;
@@ -59,11 +60,11 @@ impl State {
         if empty || end > i64::MAX as u64 {
             return Err(Fault::Range);
         }
-        Ok(Some(entry))
+        Ok(Some((entry, device)))
     }
 
     /// fio's documentation, "Trace file format v2" and "v3".
-    fn fio(&mut self, version: u32, line: &str) -> Result<Option<Entry>, Fault> {
+    fn fio<'a>(&mut self, version: u32, line: &'a str) -> Result<Option<(Entry, &'a str)>, Fault> {
         if line.starts_with("fio version ") {
             return Ok(None);
         }
@@ -77,7 +78,7 @@ impl State {
             words.remove(0);
         }
         let found = words.len();
-        let [_, action, rest @ ..] = &words[..] else {
+        let [file, action, rest @ ..] = &words[..] else {
             return Err(Fault::Words { expected: 2, found });
         };
         let action = match *action {
@@ -95,21 +96,22 @@ impl State {
             _ => return Err(Fault::Action),
         };
         if action == Action::Flush {
-            return Ok(Some(flush(time)));
+            return Ok(Some((flush(time), file)));
         }
         let [offset, bytes, ..] = rest else {
             return Err(Fault::Words { expected: 4, found });
         };
-        Ok(Some(Entry {
+        let entry = Entry {
             time,
             action,
             offset: number("offset", offset)?,
             bytes: number("length", bytes)?,
-        }))
+        };
+        Ok(Some((entry, file)))
     }
 
     /// blkparse(1), "DEFAULT OUTPUT": every request counts once, by the event that the first has.
-    fn blkparse(&mut self, line: &str) -> Result<Option<Entry>, Fault> {
+    fn blkparse<'a>(&mut self, line: &'a str) -> Result<Option<(Entry, &'a str)>, Fault> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         let [device, _, _, time, _, event, kind, place @ ..] = &words[..] else {
             // The sums at its end.
@@ -128,18 +130,21 @@ impl State {
             Some(b'D') => Action::Discard,
             Some(b'R') => Action::Read,
             Some(_) => Action::Write,
-            None if kind.contains('F') => return Ok(Some(flush(time))),
+            None if kind.contains('F') => return Ok(Some((flush(time), device))),
             None => return Ok(None),
         };
         match place {
-            [sector, "+", sectors, ..] => Ok(Some(Entry {
-                time,
-                action,
-                offset: sectors_of("sector", sector)?,
-                bytes: sectors_of("number of sectors", sectors)?,
-            })),
+            [sector, "+", sectors, ..] => {
+                let entry = Entry {
+                    time,
+                    action,
+                    offset: sectors_of("sector", sector)?,
+                    bytes: sectors_of("number of sectors", sectors)?,
+                };
+                Ok(Some((entry, device)))
+            }
             // A flush says that it writes, and where nothing.
-            _ if kind.contains('F') => Ok(Some(flush(time))),
+            _ if kind.contains('F') => Ok(Some((flush(time), device))),
             _ => Err(Fault::Words {
                 expected: 10,
                 found: words.len(),
@@ -154,9 +159,9 @@ fn time_of(line: &str) -> &str {
 
 /// DiskSim 4.0 manual, section "ASCII trace format", and MQSim's README, "Trace-based
 /// workload": bit 0 of the flags is a read. A unit of time is `nanoseconds` long.
-fn five(line: &str, nanoseconds: f64) -> Result<Entry, Fault> {
+fn five(line: &str, nanoseconds: f64) -> Result<(Entry, &str), Fault> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let &[time, _, sector, sectors, flags] = &words[..] else {
+    let &[time, device, sector, sectors, flags] = &words[..] else {
         return Err(Fault::Words {
             expected: 5,
             found: words.len(),
@@ -164,7 +169,7 @@ fn five(line: &str, nanoseconds: f64) -> Result<Entry, Fault> {
     };
     let flags = u64::from_str_radix(flags.trim_start_matches("0x"), 16);
     let flags = flags.map_err(|_| Fault::Number { name: "flags" })?;
-    Ok(Entry {
+    let entry = Entry {
         time: fraction("time", time, nanoseconds)?,
         action: if flags & 1 == 1 {
             Action::Read
@@ -173,12 +178,13 @@ fn five(line: &str, nanoseconds: f64) -> Result<Entry, Fault> {
         },
         offset: sectors_of("sector", sector)?,
         bytes: sectors_of("number of sectors", sectors)?,
-    })
+    };
+    Ok((entry, device))
 }
 
 /// SNIA IOTTA, "MSR Cambridge Traces": Timestamp, Hostname, DiskNumber, Type,
 /// Offset, Size, ResponseTime.
-fn msr(line: &str) -> Result<Entry, Fault> {
+fn msr(line: &str) -> Result<(Entry, &str), Fault> {
     let words: Vec<&str> = line.split(',').map(str::trim).collect();
     let [time, _, _, action, offset, bytes, ..] = &words[..] else {
         return Err(Fault::Words {
@@ -192,12 +198,19 @@ fn msr(line: &str) -> Result<Entry, Fault> {
         _ => return Err(Fault::Action),
     };
     let time = number("time", time)?.checked_mul(100);
-    Ok(Entry {
+    // The host and the number of its disk.
+    let mut commas = line.match_indices(',').map(|(at, _)| at);
+    let (first, third) = (commas.next(), commas.nth(1));
+    let device = first
+        .zip(third)
+        .map_or(line, |(first, third)| &line[first + 1..third]);
+    let entry = Entry {
         time: time.ok_or(Fault::Number { name: "time" })?,
         action,
         offset: number("offset", offset)?,
         bytes: number("length", bytes)?,
-    })
+    };
+    Ok((entry, device))
 }
 
 fn flush(time: u64) -> Entry {

@@ -47,9 +47,10 @@ impl Finding<'_> {
 
 /// Every claimed percentage of `rows`, recomputed.
 ///
-/// `A over B` by p % means that A's figure is p % more than B's, or for times
-/// that B's is p % more than A's: in the same figure, for the same drive,
-/// cipher, pattern and direction. Printed figures and claims are rounded: a
+/// `A over B` by p % means that A's figure is p % more than B's: in the same figure, for the same
+/// drive, cipher, pattern and direction. Of times it may also mean that B's is p % more than A's,
+/// as A is faster then; a claim follows in either sense. A figure without a cipher, as that of a
+/// plain drive, is one of all ciphers. Printed figures and claims are rounded: a
 /// claim follows if any numbers that may stand behind the printed ones give it.
 ///
 /// # Errors
@@ -78,23 +79,54 @@ fn recomputed<'a>(claim: &Row, rows: &'a [Row]) -> Result<Finding<'a>, TableErro
         return Ok(Finding::Unfounded);
     };
     let of = |system: &str| {
-        let mut found = rows.iter().filter(|row| {
-            row.kind == "measurement" && row.system == system && is_about(row, claim)
-        });
-        // Two figures of the same leave open which was meant.
-        found.next().filter(|_| found.next().is_none())
+        let of_cipher = |cipher: &str| {
+            let mut found = rows.iter().filter(move |row| {
+                row.kind == "measurement"
+                    && row.system == system
+                    && row.cipher.trim() == cipher
+                    && is_about(row, claim)
+            });
+            // Two figures of the same leave open which was meant.
+            (found.next(), found.next())
+        };
+        match of_cipher(claim.cipher.trim()) {
+            (None, _) => of_cipher(""),
+            found => found,
+        }
+    };
+    let of = |system: &str| match of(system) {
+        (found, None) => found,
+        _ => None,
     };
     let (Some(better), Some(than)) = (of(better), of(than)) else {
         return Ok(Finding::Unfounded);
     };
-    let (mut more, mut less) = (printed(better)?, printed(than)?);
-    if TIMES.contains(&better.unit.trim()) {
-        std::mem::swap(&mut more, &mut less);
-    }
-    if better.unit != than.unit || less.value - less.last_digit / 2.0 <= 0.0 {
+    let (more, less) = (printed(better)?, printed(than)?);
+    let is_above_0 = |figure: &Printed| figure.value - figure.last_digit / 2.0 > 0.0;
+    let are_times = TIMES.contains(&better.unit.trim());
+    if better.unit != than.unit || !is_above_0(&less) || are_times && !is_above_0(&more) {
         return Ok(Finding::Unfounded);
     }
-    let percent = |more: f64, less: f64| (more / less - 1.0) * 100.0;
+    let follows = follows(&claimed, &more, &less) || are_times && follows(&claimed, &less, &more);
+    Ok(match follows {
+        true => Finding::Follows,
+        false => Finding::DoesNotFollow {
+            better,
+            than,
+            gives: match are_times {
+                true => percent(less.value, more.value),
+                false => percent(more.value, less.value),
+            },
+        },
+    })
+}
+
+fn percent(more: f64, less: f64) -> f64 {
+    (more / less - 1.0) * 100.0
+}
+
+/// Whether numbers that are printed so give a percentage that is printed so.
+fn follows(claimed: &Printed, more: &Printed, less: &Printed) -> bool {
     let (up, down) = (more.last_digit / 2.0, less.last_digit / 2.0);
     let lowest = percent(more.value - up, less.value + down);
     let highest = percent(more.value + up, less.value - down);
@@ -103,20 +135,13 @@ fn recomputed<'a>(claim: &Row, rows: &'a [Row]) -> Result<Finding<'a>, TableErro
         claimed.value - claimed.last_digit,
         claimed.value + claimed.last_digit,
     );
-    Ok(match low <= highest && lowest <= high {
-        true => Finding::Follows,
-        false => Finding::DoesNotFollow {
-            better,
-            than,
-            gives: percent(more.value, less.value),
-        },
-    })
+    low <= highest && lowest <= high
 }
 
-/// Whether a measurement is what `claim` speaks of, but for the system.
+/// Whether a measurement is what `claim` speaks of, but for the system and the cipher.
 fn is_about(row: &Row, claim: &Row) -> bool {
     let what = |row: &Row| {
-        let fields = [&row.device, &row.cipher, &row.pattern, &row.direction];
+        let fields = [&row.device, &row.pattern, &row.direction];
         fields.map(|field| field.trim().to_owned())
     };
     // A claim about "Figure 1 text" is about "Figure 1", not "Figure 11".
@@ -251,9 +276,32 @@ mod tests {
         // One digit each: anything between 25 and 150 % may stand behind it.
         assert!(!verdict("4", "3", "MB/s", "50"));
         assert!(verdict("4", "3", "MB/s", "100"));
-        // Of times, the shorter is better.
+        // Of times, the shorter is faster, and the longer is longer.
         assert!(!verdict("100.0", "110.0", "ms", "10"));
-        assert!(verdict("110.0", "100.0", "ms", "10"));
+        assert!(!verdict("110.0", "100.0", "ms", "10"));
+        assert!(!verdict("51", "40", "us", "27.5"));
+        assert!(!verdict("300", "200", "s", "50"));
+        assert!(verdict("110.0", "100.0", "ms", "12"));
+        assert!(verdict("110.0", "100.0", "MB/s", "-9.1"));
+    }
+
+    /// A plain drive has no cipher; its figure is compared with those of all ciphers.
+    #[test]
+    fn a_figure_without_a_cipher_is_of_all() {
+        let finding = |plain: &str, claim: &str| {
+            let table = format!(
+                "{HEADER}\nd,1,measurement,encrypted,,AES,,,,MB/s,490,text\n\
+                 d,2,measurement,plain,,{plain},,,,MB/s,607,text\n\
+                 d,3,claimed difference,encrypted over plain,,AES,,,,%,{claim},text\n"
+            );
+            let rows = rows(table.as_bytes()).unwrap();
+            let found = check(&rows).unwrap().remove(0).finding.is_wrong();
+            let is_founded = check(&rows).unwrap()[0].finding != Finding::Unfounded;
+            (is_founded, found)
+        };
+        assert_eq!(finding("", "-19.3"), (true, false));
+        assert_eq!(finding("", "-21"), (true, true));
+        assert_eq!(finding("Serpent", "-21"), (false, false));
     }
 
     #[test]
