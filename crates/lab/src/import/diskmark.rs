@@ -154,7 +154,7 @@ fn row(line: &str, section: Option<&(&'static str, String)>, tool: &str) -> Opti
     };
     let printed = number(rate)?;
     let iops = between('[', "IOPS");
-    let mb_s = printed * unit(printed, iops, block_bytes, tool)?;
+    let mb_s = printed * unit(printed, iops, block_bytes, tool);
     let short = match block_bytes {
         kib if kib < 1 << 20 => format!("{}k", kib >> 10),
         mib => format!("{}m", mib >> 20),
@@ -184,16 +184,16 @@ fn row(line: &str, section: Option<&(&'static str, String)>, tool: &str) -> Opti
     })
 }
 
-/// What a line's MB is, 10⁶ bytes: its own number of requests decides. KDiskMark divides KiB by
-/// 1000, so 10,000 requests of 4 KiB a second are its 40 MB/s. `None` if the two rates of a line
-/// cannot both be right.
-fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, tool: &str) -> Option<f64> {
+/// What a line's MB is, 10⁶ bytes: its own number of requests decides, if it is one of the units
+/// that are known. KDiskMark divides KiB by 1000, so 10,000 requests of 4 KiB a second are its 40
+/// MB/s.
+fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, tool: &str) -> f64 {
     let usual = match tool {
         "kdiskmark" => 1.024,
         _ => 1.0,
     };
     let Some(iops) = iops.filter(|_| printed > 0.0) else {
-        return Some(usual);
+        return usual;
     };
     // Rates have three decimals, and requests one.
     let at = |iops: f64, printed: f64| iops * block_bytes as f64 / 1e6 / printed;
@@ -202,7 +202,8 @@ fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, tool: &str) -> Option
         at(iops + 0.1, printed - 0.001),
     );
     let fits = |unit: &f64| *unit * 1.002 >= least && (*unit * 0.998 <= most || most < 0.0);
-    [usual, 1.0, 1.024, 1.048_576].into_iter().find(fits)
+    let known = [usual, 1.0, 1.024, 1.048_576];
+    known.into_iter().find(fits).unwrap_or(usual)
 }
 
 /// `1MiB`, `4KiB`.
