@@ -15,7 +15,7 @@ pub(super) fn is_benchmark(text: &str) -> bool {
     text.contains("Algorithm |") || text.lines().any(is_row)
 }
 
-/// Whether the second word is a key's length, and there are two rates or signs that there is none.
+/// Whether the second word is a key's length, and a rate follows.
 fn is_row(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let key = words.nth(1).and_then(|word| word.strip_suffix('b'));
