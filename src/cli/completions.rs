@@ -5,8 +5,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Command, CommandFactory};
 use clap_complete::Shell;
 use drive::preset::Preset;
-use lab::plan::Plan;
-use lab::session::unlock;
+use lab::experiment;
 
 /// Options of `cryptmark completions`.
 #[derive(Debug, Args)]
@@ -17,12 +16,12 @@ pub struct CompletionsOptions {
 
 /// Runs the command.
 pub fn run(options: &CompletionsOptions) -> Result<(), Failure> {
-    let plans = || Plan::shipped().into_iter().map(|(name, _)| name);
+    let plans = || experiment::shipped().into_iter().map(|(name, _)| name);
     let mut command = shown(&Arguments::command());
     command = offering(command, &["plans", "show"], "name", plans());
     if options.shell == Shell::Bash {
         // Where no name fits, bash alone goes on to files.
-        command = offering(command, &["run"], "plan", plans().chain([unlock::PLAN]));
+        command = offering(command, &["run"], "plan", plans());
         for action in ["lifetime", "predict", "run"] {
             command = offering(command, &["drive", action], "device", Preset::names());
         }

@@ -13,7 +13,7 @@ use super::{CliRemedy, Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
-use lab::sweep::{NoShare, Share};
+use lab::experiment::{NoShare, Share};
 use lab::target::simulated::{SimulatedError, preset, toml};
 use serde::Serialize;
 use std::fmt::Write as _;

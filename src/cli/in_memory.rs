@@ -1,10 +1,10 @@
 //! The rate of a cipher on this machine.
 
 use super::{Failure, stop_on_signal};
-use lab::plan::Plan;
+use lab::experiment::Ciphers;
 use lab::record::Run;
 use lab::session::{Session, Unwatched};
-use lab::target::{Backend, Storage};
+use lab::target::Backend;
 use std::fmt::Write as _;
 
 /// Measures a cipher of the engine in memory, in both directions, with requests of 1 MiB on one
@@ -41,9 +41,9 @@ seconds = 0.02
 "#
         );
     }
-    let plan = Plan::parse("rate", &plan)?;
-    let storage = Storage::memory(plan.extent_bytes(), 1)?;
-    let session = Session::open(&plan, &storage, backend, 1, "rate".to_owned())?;
+    let mut plan = Ciphers::parse("rate", &plan)?;
+    plan.backend = backend;
+    let session = Session::of_ciphers(&plan, 1, "rate".to_owned())?;
     let (run, outcome) = session.measure(&*stop_on_signal()?, &mut Unwatched);
     outcome?;
     Ok(run)

@@ -2,7 +2,7 @@
 
 use super::{Failure, print};
 use clap::{Args, Subcommand};
-use lab::plan::Plan;
+use lab::experiment;
 use std::fmt::Write as _;
 
 /// Options of `cryptmark plans`.
@@ -24,25 +24,13 @@ enum Action {
 /// Runs the command.
 pub fn run(options: &PlansOptions) -> Result<(), Failure> {
     if let Some(Action::Show { name }) = &options.action {
-        if name == lab::session::unlock::PLAN {
-            return Err(Failure::new(
-                2,
-                format!("the plan {name} is built in, and has no TOML"),
-                format!("`cryptmark run {name} --dry-run` says what it measures."),
-            ));
-        }
-        return print(Plan::toml(name)?);
+        return print(experiment::toml(name)?);
     }
     let mut text = String::new();
-    for (name, title) in Plan::shipped() {
+    for (name, title) in experiment::shipped() {
         let _ = writeln!(text, "{name:<22}{title}");
     }
-    let _ = writeln!(
-        text,
-        "{:<22}what unlocking costs here, and what a guess costs (built in, no TOML)",
-        lab::session::unlock::PLAN
-    );
-    let others = Plan::other_names().iter();
+    let others = experiment::other_names().iter();
     let others: Vec<_> = others
         .map(|(other, name)| format!("{other} for {name}"))
         .collect();

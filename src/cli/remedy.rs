@@ -4,8 +4,8 @@ use crate::cli::plain::word;
 use block::BlockError;
 use drive::DriveError;
 use drive::replay::ReplayError;
+use lab::experiment::PlanError;
 use lab::file_system::FileSystemError;
-use lab::plan::PlanError;
 use lab::session::SessionError;
 use lab::shard::ShardError;
 #[cfg(target_os = "linux")]
@@ -436,9 +436,6 @@ impl CliRemedy for PlanError {
         match self {
             Self::Life(error) => error.cli_remedy(),
             Self::SteadyRounds { needed, .. } => format!("Use --repeat {needed} or more."),
-            Self::Until => {
-                "Use --repeat to give the number of repetitions, or change the plan.".into()
-            }
             Self::TooSmall { needed, .. } => {
                 format!("Use --size {} or more.", needed.display().si_short())
             }

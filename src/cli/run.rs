@@ -1,14 +1,17 @@
 //! `cryptmark run`: measure.
 
 mod destination;
-mod dry;
 mod energy;
+#[cfg(target_os = "linux")]
 mod file_systems;
-mod kdf;
+#[cfg(not(target_os = "linux"))]
+#[path = "run/elsewhere.rs"]
+mod file_systems;
 mod shard;
 
 pub use destination::{Destination, Output, first_failure, rescue};
 
+use super::drive::sweep;
 use super::pause;
 use super::progress::Progress;
 use super::volume::disk::{Disk, Names};
@@ -16,26 +19,24 @@ use super::{Failure, VERSION, print, stop_on_signal};
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
-use dry::describe;
 use lab::energy::Choice;
-use lab::plan::{Changes, Plan, PlanError};
+use lab::experiment::{Changes, Experiment, Setting};
 use lab::record::Tier;
 use lab::run::{Filling, Step, prepare, seed_of_now};
-use lab::session::unlock::PLAN;
 use lab::shard::{ShardError, ShardNumber};
 use lab::target::simulated::{CipherRate, Driver, NoRate};
 use lab::target::{Backend, Place, Storage, System};
-use std::path::PathBuf;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
 
 /// Options of `cryptmark run`.
 #[derive(Debug, Args)]
 pub struct RunOptions {
-    /// A name from `cryptmark plans`, or a TOML file
-    #[arg(default_value = "quick")]
-    plan: String,
-    /// The storage to measure: a directory, a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT
-    #[arg(long, default_value = ".", value_name = "PATH")]
-    at: PathBuf,
+    /// A name from `cryptmark plans`, or a TOML file [default: quick]
+    plan: Option<String>,
+    /// The storage to measure: a directory, a file, a block device, or nbd+unix:///EXPORT?socket=PATH, nbd://HOST:PORT/EXPORT [default: .]
+    #[arg(long, value_name = "PATH")]
+    at: Option<PathBuf>,
     /// Size of the test file, e.g. 500MB or 4GiB
     #[arg(long)]
     size: Option<ByteSize>,
@@ -78,7 +79,7 @@ pub struct RunOptions {
     /// Force a backend of the built-in engine; `cryptmark doctor` lists those of each cipher
     #[arg(long, value_parser = backend)]
     backend: Option<Backend>,
-    /// What to time: a cipher in memory, a block device, or file systems
+    /// What to time: a cipher in memory (of a plan of block devices: these in memory), a block device, or file systems
     #[arg(long)]
     tier: Option<TierName>,
     /// Time this shell command (sh -c) in the mounted directory; can be repeated
@@ -119,47 +120,48 @@ enum TierName {
 
 /// Runs the command.
 pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
-    options.output.check_distinct(&options.at)?;
-    if options.plan != PLAN {
-        energy::check(options)?;
-    }
+    options.output.check_distinct(options.at())?;
     if let Some(number) = &options.shard {
         return shard::run(options, number, store);
     }
-    if options.plan == PLAN {
-        return kdf::run(options, store);
-    }
-    shard::refuse_whole(options)?;
-    if let Some(plan) = file_systems::plan(options)? {
-        return file_systems::run(options, &plan, store);
-    }
-    let plan = options.plan()?;
+    shard::refuse_whole(options.plan())?;
+    let experiment = options.experiment()?;
     if options.dry_run {
-        return print(&describe(&plan, &options.at));
+        return print(&options.describe(&experiment));
     }
-    pause::begin();
-    if options.at.is_file() {
-        Names::default().check_settled(&options.at)?;
-    }
+    options.check(&experiment)?;
     let destination = Destination::open(&options.output, store)?;
     let seed = options.seed.unwrap_or_else(seed_of_now);
-    measure(options, &plan, seed, destination)
+    measure(options, &experiment, seed, destination)
 }
 
-/// Measures a plan of ciphers or devices.
+/// Measures an experiment.
 fn measure(
     options: &RunOptions,
-    plan: &Plan,
+    experiment: &Experiment,
     seed: u64,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
+    let extent = match experiment {
+        Experiment::FileSystems(plan) => {
+            return file_systems::run(options, plan.clone(), seed, destination);
+        }
+        Experiment::Lives(lives) => {
+            return sweep::measure(lives, seed, &options.output, destination);
+        }
+        Experiment::Devices(devices) => devices.extent_bytes(),
+        Experiment::Ciphers(_) | Experiment::Derivations(_) => 0,
+    };
     let stop = stop_on_signal()?;
-    let progress = Progress::new(options.output.no_progress, plan.extent_bytes());
-    let _claim = Disk::claim_to_measure(&options.at)?;
+    let progress = Progress::new(options.output.no_progress, extent);
+    let _claim = match experiment.uses_storage() {
+        true => Some(Disk::claim_to_measure(options.at())?),
+        false => None,
+    };
     let place = |filling: &mut Filling<'_>| {
         let place = Place {
-            at: &options.at,
-            size: plan.extent_bytes(),
+            at: options.at(),
+            size: extent,
             seed,
             overwrite: options.yes,
             engine: None,
@@ -167,53 +169,106 @@ fn measure(
         Storage::prepare(place, filling)
     };
     let mut told = |step: Step<'_>| progress.preparing(step, &stop);
-    let (session, _storage) = prepare(plan, options.backend, seed, place, &mut told)
-        .inspect_err(|_| progress.finish())?;
-    let session = session.built_as(VERSION);
-    let metering = match plan.is_simulated() {
-        true => None,
-        false => {
+    let (session, _storage) =
+        prepare(experiment, seed, place, &mut told).inspect_err(|_| progress.finish())?;
+    let metering = match experiment.refuses(Setting::Energy) {
+        Some(_) => None,
+        None => {
             energy::metering(options, false, &stop, &progress).inspect_err(|_| progress.finish())?
         }
     };
-    let session = session.metered_by(metering);
+    let session = session.built_as(VERSION).metered_by(metering);
     destination.begin(session.header())?;
     destination.receive(&progress, |keeper| session.measure(&stop, keeper))
 }
 
 impl RunOptions {
-    /// The plan with what the command line changes in it.
-    fn plan(&self) -> Result<Plan, Failure> {
-        let changes = Changes {
+    /// The plan's name or file: of a tier, or for commands, the one that is usual.
+    fn plan(&self) -> &str {
+        match (&self.plan, self.tier) {
+            (Some(plan), _) => plan,
+            (None, None) if self.commands.is_empty() => "quick",
+            (None, None | Some(TierName::Fs)) => "file-systems",
+            (None, Some(TierName::Block)) => "quick",
+            (None, Some(TierName::Cipher)) => "ciphers",
+        }
+    }
+
+    /// The storage.
+    fn at(&self) -> &Path {
+        self.at.as_deref().unwrap_or(Path::new("."))
+    }
+
+    /// The experiment as the command line has it.
+    fn experiment(&self) -> Result<Experiment, Failure> {
+        let experiment = Experiment::load(self.plan())?;
+        let mut changes = self.changes();
+        match (self.tier, experiment.tier()) {
+            (None, _)
+            | (Some(TierName::Cipher), Tier::Cipher)
+            | (Some(TierName::Block), Tier::Block)
+            | (Some(TierName::Fs), Tier::Fs) => {}
+            (Some(TierName::Cipher), Tier::Block) => changes.in_memory = true,
+            _ => {
+                return Err(Failure::new(
+                    2,
+                    format!("the plan {} is of another tier", experiment.name()),
+                    "Omit --tier, or choose another plan: `cryptmark plans`.",
+                ));
+            }
+        }
+        Ok(experiment.changed(&changes)?)
+    }
+
+    fn changes(&self) -> Changes {
+        Changes {
             size: self.size,
             first_look: self.quick,
             repetitions: self.repeat,
             trial_seconds: None,
+            in_memory: false,
             time_limit: self.time,
             precision: self.precision,
             systems: self.systems.clone(),
             ciphers: self.ciphers.clone(),
             key_size: self.key_size,
+            sector_sizes: self.sector_sizes.clone(),
             threads: self.threads.clone(),
             cores: self.cores,
             cpu: self.cpu.clone(),
             driver: self.driver,
-            sector_sizes: self.sector_sizes.clone(),
-            tier: match self.tier {
-                Some(TierName::Cipher) => Some(Tier::Cipher),
-                Some(TierName::Block) => Some(Tier::Block),
-                Some(TierName::Fs) | None => None,
-            },
-        };
-        let plan = Plan::load(&self.plan)?.changed(&changes);
-        plan.map_err(|error| match error {
-            PlanError::NoLimit(name) => Failure::new(
-                2,
-                format!("--time and --precision do not apply to {name}"),
-                "Give --repeat instead. They apply to plans that measure real storage.",
-            ),
-            error => error.into(),
-        })
+            backend: self.backend,
+            commands: self.commands.clone(),
+            jobs: self.jobs,
+            energy: self.energy.clone(),
+            seed: self.seed,
+            at: self.at.clone(),
+            overwrite: self.yes,
+        }
+    }
+
+    /// The output of `--dry-run`.
+    fn describe(&self, experiment: &Experiment) -> String {
+        let mut text = experiment.describe(self.at());
+        if let Some(choice) = &self.energy {
+            let _ = writeln!(text, "energy sensor: {choice}");
+        }
+        if let Some(seed) = self.seed {
+            let _ = writeln!(text, "seed {seed}");
+        }
+        text
+    }
+
+    /// Refuses what would fail later, and begins to hear of pauses.
+    fn check(&self, experiment: &Experiment) -> Result<(), Failure> {
+        energy::check(self)?;
+        if !matches!(experiment, Experiment::FileSystems(_)) {
+            pause::begin();
+        }
+        match experiment.uses_storage() && self.at().is_file() {
+            true => Names::default().check_settled(self.at()),
+            false => Ok(()),
+        }
     }
 }
 

@@ -43,7 +43,6 @@ fn bad_arguments_are_refused_before_anything_happens() {
             "localhost:10809",
         ),
         (&["plans", "show", "quikc"], "quikc"),
-        (&["plans", "show", "kdf"], "run kdf"),
         (&["doctor", "--at", "nowhere"], "nowhere"),
     ];
     for (arguments, word) in cases {

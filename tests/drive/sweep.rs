@@ -136,10 +136,6 @@ fn faults_of_sweeps_are_told_in_two_lines() {
         (vec!["drive", "sweep", "/nowhere.toml"], "/nowhere.toml"),
         (vec!["drive", "sweep", "quick"], "cryptmark run quick"),
         (
-            vec!["run", "small-sweep.toml"],
-            "drive sweep small-sweep.toml",
-        ),
-        (
             vec!["drive", "sweep", "small-sweep.toml", "--resume"],
             "no interrupted run",
         ),

@@ -3,7 +3,7 @@
 use crate::errors::{chain, exception};
 use crate::signals::Signals;
 use bytesize::ByteSize;
-use lab::plan::Changes;
+use lab::experiment::Changes;
 use lab::record;
 use lab::run::{Request, RunError};
 use lab::target::{StorageError, System};
@@ -51,28 +51,25 @@ pub fn run(
         trial_seconds,
         systems: systems.collect::<PyResult<_>>()?,
         ciphers,
+        at,
+        seed,
         ..Changes::default()
     };
     let signals = Signals::new();
     let measured = py.detach(|| {
-        let mut request = Request::load(&plan)?.changed(&changes)?;
-        if let Some(at) = at {
-            request = request.at(at);
-        }
-        if let Some(seed) = seed {
-            request = request.seed(seed);
-        }
-        request.measure(&mut |step| {
-            signals.listen(|py| {
-                let (done, total) = step.counts();
-                match &progress {
-                    Some(progress) => progress
-                        .call1(py, (step.to_string(), done, total))
-                        .map(drop),
-                    None => Ok(()),
-                }
+        Request::load(&plan)?
+            .changed(&changes)?
+            .measure(&mut |step| {
+                signals.listen(|py| {
+                    let (done, total) = step.counts();
+                    match &progress {
+                        Some(progress) => progress
+                            .call1(py, (step.to_string(), done, total))
+                            .map(drop),
+                        None => Ok(()),
+                    }
+                })
             })
-        })
     });
     signals.raised()?;
     let run = measured.map_err(|error| raised(py, &error))?;
@@ -86,8 +83,7 @@ fn raised(py: Python<'_>, error: &RunError) -> PyErr {
     let kind = match error {
         RunError::Plan(_)
         | RunError::FileSystems { .. }
-        | RunError::Sweep { .. }
-        | RunError::Derivations
+        | RunError::OnlyTheProgram
         | RunError::Storage(StorageError::NotADirectory { .. }) => "BadInput",
         RunError::Stopped => return PyKeyboardInterrupt::new_err(()),
         RunError::Storage(_) | RunError::Session(_) | RunError::Failed { .. } => "Failed",

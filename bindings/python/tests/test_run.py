@@ -61,6 +61,9 @@ class Runs(VolumeCase):
             {"plan": "ciphers", "ciphers": ["no-such-cipher"]},
             {"plan": "ciphers", "systems": ["no-such-system"]},
             {"plan": "quick", "at": file},
+            {"plan": "kdf", "at": self.folder},
+            {"plan": "kdf", "seed": 1},
+            {"plan": "ciphers", "at": self.folder},
             {"plan": "file-systems"},
         ):
             with self.assertRaises(cryptmark.BadInput, msg=arguments) as refused:

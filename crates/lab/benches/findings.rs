@@ -16,9 +16,9 @@ use block::{BlockDevice, ByteRange, RamDevice};
 use bytesize::ByteSize;
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
 use cryptmark_lab::clock::Clock;
-use cryptmark_lab::plan::Plan;
+use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::Verdict;
-use cryptmark_lab::session::{Session, Unwatched};
+use cryptmark_lab::session::{Session, SessionError, Unwatched};
 use cryptmark_lab::stats;
 use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
 use cryptmark_lab::timer_cost::timer_cost;
@@ -30,6 +30,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use volume::CryptDevice;
+
+/// A session of `plan` over `storage`.
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+    let filling = &mut |_| ControlFlow::Continue(());
+    Session::of_devices(plan, storage, seed, "id".into(), filling)
+}
 
 const REPETITIONS: u64 = 10;
 static GO_ON: AtomicBool = AtomicBool::new(false);
@@ -228,7 +234,7 @@ fn slower_cipher() {
     );
 }
 
-fn test_file(directory: &std::path::Path, plan: &Plan) -> Storage {
+fn test_file(directory: &std::path::Path, plan: &Devices) -> Storage {
     let place = Place {
         at: directory,
         size: plan.extent_bytes(),
@@ -242,7 +248,7 @@ fn test_file(directory: &std::path::Path, plan: &Plan) -> Storage {
 
 /// As a user would look for a cost of 3 % and of 100 µs on a disk that others use as well.
 fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
-    let mut plan = Plan::load("quick").expect("a shipped plan");
+    let mut plan = Devices::load("quick").expect("a shipped plan");
     plan.workloads = vec![workload(Mix::Read, ByteSize::kib(4), 1, 0.4)];
     let storage = test_file(directory, &plan);
     let plain = measure(&*storage.device, &plan.workloads[0], 0);
@@ -298,11 +304,10 @@ fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
 }
 
 fn ledger(directory: &std::path::Path) {
-    let mut plan = Plan::load("quick").expect("a shipped plan");
+    let mut plan = Devices::load("quick").expect("a shipped plan");
     plan.repetitions = 3;
     let storage = test_file(directory, &plan);
-    let session =
-        Session::open(&plan, &storage, None, 1, "bench".into()).expect("the systems open");
+    let session = opened(&plan, &storage, 1).expect("the systems open");
     let (run, outcome) = session.measure(&GO_ON, &mut Unwatched);
     outcome.expect("the session runs");
     let mut worst = 0.0_f64;

@@ -9,8 +9,9 @@ mod battery;
 
 pub use battery::{Battery, Drain};
 
+use crate::experiment::PlanError;
+use crate::experiment::syntax;
 use crate::file_system::Kernel;
-use crate::plan::{PlanError, syntax};
 use crate::record::{Run, Tier, Trial};
 use crate::stats;
 use serde::{Deserialize, Serialize};

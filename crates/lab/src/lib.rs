@@ -1,7 +1,7 @@
 //! Measures the cost of encryption: workloads, targets, trials, statistics,
 //! records.
 //!
-//! A [`plan::Plan`] names systems and workloads. A [`run::Request`] measures it and gives a
+//! An [`experiment::Experiment`] names systems and workloads. A [`run::Request`] measures it and gives a
 //! [`record::Run`]. [`stats`] judges the samples.
 //!
 //! The other modules serve the program `cryptmark` and are hidden from this documentation. They
@@ -13,12 +13,12 @@
 //! # Example
 //!
 //! ```
-//! use cryptmark_lab::plan::Plan;
+//! use cryptmark_lab::experiment::Devices;
 //! use cryptmark_lab::record::Verdict;
 //! use cryptmark_lab::stats::{noise_floor, paired_ratio, verdict};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let plan = Plan::load("quick")?;
+//! let plan = Devices::load("quick")?;
 //! assert!(plan.ciphers.iter().any(|cipher| cipher == "aes-xts-plain64"));
 //!
 //! // MB/s of a workload, each pair measured one after the other.
@@ -40,6 +40,7 @@ pub mod clock;
 pub mod energy;
 #[doc(hidden)]
 pub mod estimate;
+pub mod experiment;
 #[doc(hidden)]
 pub mod file_system;
 #[doc(hidden)]
@@ -47,7 +48,6 @@ pub mod import;
 #[doc(hidden)]
 #[cfg(target_os = "linux")]
 pub mod kernel;
-pub mod plan;
 #[doc(hidden)]
 pub mod probe;
 #[doc(hidden)]
@@ -63,8 +63,6 @@ pub mod stats;
 pub mod store;
 #[doc(hidden)]
 pub mod summary;
-#[doc(hidden)]
-pub mod sweep;
 #[doc(hidden)]
 pub mod target;
 #[doc(hidden)]

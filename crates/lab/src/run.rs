@@ -10,7 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use cryptmark_lab::plan::Changes;
+//! use cryptmark_lab::experiment::Changes;
 //! use cryptmark_lab::run::Request;
 //! use std::ops::ControlFlow;
 //!
@@ -24,7 +24,7 @@
 //!     trial_seconds: Some(0.001),
 //!     ..Changes::default()
 //! };
-//! let request = Request::load("ciphers")?.changed(&changes)?.seed(1);
+//! let request = Request::load("ciphers")?.changed(&changes)?.seed(1)?;
 //! let run = request.measure(&mut |step| {
 //!     println!("{step}");
 //!     ControlFlow::Continue(())
@@ -45,21 +45,19 @@ pub use self::error::RunError;
 pub use self::id::{new_id, seed_of_now};
 pub use self::prepare::{Filling, Step, Told, prepare};
 
-use crate::plan::{Changes, Experiment, Plan};
+use crate::experiment::{Changes, Experiment};
 use crate::record::Run;
-use crate::session::{Observer, Session, Visit, unlock};
-use crate::target::unlock::RECIPES;
-use crate::target::{Storage, StorageError};
+use crate::session::{Observer, Session, Visit};
+use crate::target::Storage;
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A plan that is to be measured.
+/// An experiment that is to be measured.
 #[derive(Clone, Debug)]
 pub struct Request {
-    plan: Plan,
-    is_kdf: bool,
+    experiment: Experiment,
     at: Option<PathBuf>,
     seed: Option<u64>,
 }
@@ -68,8 +66,7 @@ impl Request {
     /// Reads a shipped plan by name, or a file by a path that ends in `.toml`.
     ///
     /// # Errors
-    /// [`RunError::Plan`]; [`RunError::FileSystems`] and [`RunError::Sweep`] for what only the
-    /// program measures.
+    /// [`RunError::Plan`]; [`RunError::FileSystems`] for what only the program measures.
     pub fn load(name_or_path: &str) -> Result<Self, RunError> {
         Self::of(Experiment::load(name_or_path)?)
     }
@@ -83,52 +80,57 @@ impl Request {
     }
 
     fn of(experiment: Experiment) -> Result<Self, RunError> {
-        let (plan, is_kdf) = match experiment {
-            Experiment::Storage(plan) => (plan, false),
-            Experiment::KeyDerivations => (unlock::plan(RECIPES, unlock::ROUNDS), true),
-            Experiment::FileSystems(plan) => {
-                return Err(RunError::FileSystems { plan: plan.name });
-            }
-            Experiment::Sweep(sweep) => return Err(RunError::Sweep { plan: sweep.name }),
-        };
-        Ok(Self {
-            plan,
-            is_kdf,
-            at: None,
-            seed: None,
-        })
+        match experiment {
+            Experiment::FileSystems(plan) => Err(RunError::FileSystems { plan: plan.name }),
+            experiment => Ok(Self {
+                experiment,
+                at: None,
+                seed: None,
+            }),
+        }
     }
 
-    /// Changes the plan.
+    /// Changes the experiment. Devices are measured by a file in the directory `at` if one is
+    /// given, and in memory otherwise. Without a `seed`, each run has its own.
     ///
     /// # Errors
-    /// [`RunError::Plan`] for an impossible value; [`RunError::Derivations`] if more than the
-    /// repetitions of key derivations is changed.
+    /// [`RunError::Plan`] for an impossible value, and for what would have no effect;
+    /// [`RunError::OnlyTheProgram`] for overwriting and an energy sensor.
     pub fn changed(mut self, changes: &Changes) -> Result<Self, RunError> {
-        self.plan = match self.is_kdf {
-            false => self.plan.changed(changes)?,
-            true => unlock::changed(self.plan, changes)?,
-        };
+        if changes.overwrite || changes.energy.is_some() {
+            return Err(RunError::OnlyTheProgram);
+        }
+        self.experiment = self.experiment.changed(changes)?;
+        self.at = changes.at.clone().or(self.at);
+        self.seed = changes.seed.or(self.seed);
         Ok(self)
     }
 
-    /// Measures devices by a file in this directory, and not in memory. Plans of ciphers, of key
-    /// derivations and of simulated drives need no directory.
-    pub fn at(mut self, directory: impl Into<PathBuf>) -> Self {
-        self.at = Some(directory.into());
-        self
+    /// Measures devices by a file in this directory, and not in memory.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`] if the experiment uses no storage.
+    pub fn at(self, directory: impl Into<PathBuf>) -> Result<Self, RunError> {
+        self.changed(&Changes {
+            at: Some(directory.into()),
+            ..Changes::default()
+        })
     }
 
-    /// Sets the seed of offsets and data; the same seed visits the same blocks. Without one, each
-    /// run has its own.
-    pub fn seed(mut self, seed: u64) -> Self {
-        self.seed = Some(seed);
-        self
+    /// Sets the seed of offsets and data; the same seed visits the same blocks.
+    ///
+    /// # Errors
+    /// [`RunError::Plan`] if the experiment has no use for one.
+    pub fn seed(self, seed: u64) -> Result<Self, RunError> {
+        self.changed(&Changes {
+            seed: Some(seed),
+            ..Changes::default()
+        })
     }
 
-    /// The plan, with all changes.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// The experiment, with all changes.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
     }
 
     /// Measures, and tells `told` of each step. If `told` stops it, the record is `partial` and
@@ -163,22 +165,19 @@ impl Request {
         }
     }
 
-    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'_>, Storage), RunError> {
+    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'static>, Storage), RunError> {
         let seed = self.seed.unwrap_or_else(seed_of_now);
-        if self.is_kdf {
-            let session = Session::of_derivations(&self.plan, RECIPES, seed, new_id())?;
-            return Ok((session, Storage::none()));
-        }
-        let place = |filling: &mut Filling<'_>| self.storage(seed, filling);
-        prepare(&self.plan, None, seed, place, told)
-    }
-
-    fn storage(&self, seed: u64, filling: &mut Filling<'_>) -> Result<Storage, StorageError> {
-        let size = self.plan.extent_bytes();
-        match &self.at {
-            Some(directory) => Storage::in_directory(directory, size, seed, None, filling),
-            None => Storage::memory(size, seed),
-        }
+        let place = |filling: &mut Filling<'_>| {
+            let Experiment::Devices(devices) = &self.experiment else {
+                return Ok(Storage::none());
+            };
+            let size = devices.extent_bytes();
+            match &self.at {
+                Some(directory) => Storage::in_directory(directory, size, seed, None, filling),
+                None => Storage::memory(size, seed),
+            }
+        };
+        prepare(&self.experiment, seed, place, told)
     }
 }
 

@@ -8,7 +8,7 @@
 //! visited twice, the engine is compared with the fastest library, and every library with the
 //! engine. A library that takes seconds for one request is left out of the later rounds.
 //!
-//! A plan that measures [until](crate::plan::Until) all is decided has slices instead of such
+//! A plan that measures [until](crate::experiment::Until) all is decided has slices instead of such
 //! rounds, in a random order.
 
 mod cell;
@@ -16,6 +16,7 @@ mod energy;
 mod error;
 #[cfg(target_os = "linux")]
 pub mod file_system;
+mod lives;
 mod observer;
 mod opened;
 mod records;
@@ -28,7 +29,6 @@ mod served;
 pub mod simulated;
 mod slices;
 mod subject;
-mod sweep;
 #[cfg(test)]
 mod toy;
 pub mod unlock;
@@ -39,19 +39,20 @@ pub use self::observer::{Observer, Unwatched, Visit};
 use self::cell::Cell;
 #[cfg(target_os = "linux")]
 use self::file_system::Jobs;
+use self::lives::AllLives;
 use self::opened::Opened;
-use self::sweep::Lives;
 use crate::clock::Clock;
 use crate::energy::Metering;
-use crate::plan::{Plan, PlanError};
+use crate::experiment::{Ciphers, Derivations, Devices, PlanError, Schedule};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Host, Run};
 use crate::target::unlock::Recipe;
-use crate::target::{Backend, Storage, Target};
+use crate::target::{Storage, Target};
 use crate::workload::Workload;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -108,7 +109,7 @@ enum Way<'a> {
     /// In rounds, or in slices until all is decided, as the plan says.
     Turns,
     /// From lives of drives.
-    Lives(Lives<'a>),
+    Lives(Box<AllLives>),
     /// From agents that mount file systems.
     #[cfg(target_os = "linux")]
     Jobs(Jobs<'a>),
@@ -116,7 +117,7 @@ enum Way<'a> {
 
 /// A plan on its way through one extent.
 pub struct Session<'a> {
-    plan: &'a Plan,
+    plan: Arc<Schedule>,
     way: Way<'a>,
     cells: Vec<Cell>,
     run: Run,
@@ -134,53 +135,61 @@ pub struct Session<'a> {
     /// The published figures that the plan's cells repeat.
     beside: Beside,
     steal: StealMeter,
+    /// Key derivations that are measured first, each alone on the machine, and the target of
+    /// those that are calibrated, ms.
+    alone: (Vec<Recipe>, u32),
     /// Reads the energy of visits, if a sensor is there.
     metering: Option<Metering>,
 }
 
 impl<'a> Session<'a> {
-    /// Opens every system of `plan`, over `storage` unless the plan asks for
-    /// bare ciphers, and checks that the encrypted ones encrypt. `id` names
-    /// the run.
+    /// Opens every system of `devices` over `storage`, and checks that the encrypted ones encrypt.
+    /// `id` names the run. `filling` hears the bytes written so far to each simulated drive, and
+    /// may end the session.
     ///
     /// # Errors
-    /// [`SessionError::Target`], [`SessionError::Simulated`], [`SessionError::Bare`],
-    /// [`SessionError::Plan`], [`SessionError::Absent`].
-    pub fn open(
-        plan: &'a Plan,
+    /// [`SessionError::Target`], [`SessionError::Simulated`], [`SessionError::Plan`],
+    /// [`SessionError::Absent`];
+    /// [`SimulatedError::Interrupted`](crate::target::simulated::SimulatedError::Interrupted) if
+    /// `filling` ended it.
+    pub fn of_devices(
+        devices: &Devices,
         storage: &Storage,
-        backend: Option<Backend>,
-        seed: u64,
-        id: String,
-    ) -> Result<Self, SessionError> {
-        let filling = &mut |_| ControlFlow::Continue(());
-        Self::open_watched(plan, storage, backend, seed, id, filling)
-    }
-
-    /// Does the same, and reports to `filling` the bytes written so far to each simulated drive.
-    /// `filling` may end the session.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open); [`SimulatedError::Interrupted`](crate::target::simulated::SimulatedError::Interrupted) if `filling` ended it.
-    pub fn open_watched(
-        plan: &'a Plan,
-        storage: &Storage,
-        backend: Option<Backend>,
         seed: u64,
         id: String,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SessionError> {
-        let opened = if plan.is_bare() {
-            Opened::bare(plan, backend)?
-        } else {
-            Opened::over(storage, plan, backend, seed, filling)?
-        };
+        let plan = Arc::new(devices.schedule());
+        let mut opened = Opened::over(storage, devices, &plan, seed, filling)?;
+        opened.warnings.splice(0..0, storage.warnings.clone());
+        Self::opened(plan, seed, id, opened)
+    }
+
+    /// Opens every cipher by every system.
+    ///
+    /// # Errors
+    /// [`SessionError::Bare`], [`SessionError::Plan`], [`SessionError::Absent`].
+    pub fn of_ciphers(ciphers: &Ciphers, seed: u64, id: String) -> Result<Self, SessionError> {
+        let plan = Arc::new(ciphers.schedule());
+        let opened = Opened::bare(ciphers, &plan)?;
+        let alone = (ciphers.recipes()?, ciphers.iter_time);
+        Ok(Self {
+            alone,
+            ..Self::opened(plan, seed, id, opened)?
+        })
+    }
+
+    fn opened(
+        plan: Arc<Schedule>,
+        seed: u64,
+        id: String,
+        opened: Opened,
+    ) -> Result<Self, SessionError> {
         if opened.cells.is_empty() {
             return Err(SessionError::Absent(opened.absent));
         }
+        let mut warnings = opened.warnings;
         let absent = opened.absent.into_iter();
-        let mut warnings = storage.warnings.clone();
-        warnings.extend(opened.warnings);
         warnings.extend(absent.map(|system| format!("absent: {system}")));
         Self::of(plan, seed, id, warnings, |_| opened.cells)
     }
@@ -191,35 +200,37 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`SessionError::Plan`].
     pub fn over_targets(
-        plan: &'a Plan,
+        devices: &Devices,
         storage: &Storage,
         targets: Vec<Target>,
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
+        let plan = Arc::new(devices.schedule());
+        let cell = |target| Cell::device(target, devices, &plan, storage);
+        let cells = targets.into_iter().map(cell).collect();
         let warnings = storage.warnings.clone();
-        let cell = |target| Cell::device(target, plan, storage);
-        let cells = |_: &Host| targets.into_iter().map(cell).collect();
-        Self::of(plan, seed, id, warnings, cells)
+        Self::of(Arc::clone(&plan), seed, id, warnings, |_| cells)
     }
 
-    /// Key derivations, by a [plan](unlock::plan) of `recipes`.
+    /// Key derivations by `recipes`.
     ///
     /// # Errors
     /// [`SessionError::Plan`].
     pub fn of_derivations(
-        plan: &'a Plan,
+        derivations: &Derivations,
         recipes: &[Recipe],
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
-        let cells = |host: &Host| unlock::cells(recipes, plan, host);
-        Self::of(plan, seed, id, Vec::new(), cells)
+        let plan = Arc::new(derivations.schedule(recipes));
+        let cells = |host: &Host| unlock::cells(recipes, derivations.iter_time, &plan, host);
+        Self::of(Arc::clone(&plan), seed, id, Vec::new(), cells)
     }
 
     /// A session of `cells` on this host.
     fn of(
-        plan: &'a Plan,
+        plan: Arc<Schedule>,
         seed: u64,
         id: String,
         warnings: Vec<String>,
@@ -228,7 +239,7 @@ impl<'a> Session<'a> {
         let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
         let run = Run {
             paper: beside.paper(),
-            conditioning: plan.steady.clone(),
+            conditioning: plan.steady.as_ref().map(|(steady, _)| steady.clone()),
             marks: beside.marks(&plan.marks).map_err(PlanError::from)?,
             ..begun(&plan.name, seed, id, warnings)
         };
@@ -243,6 +254,7 @@ impl<'a> Session<'a> {
             kept: Clock::get().now(),
             paused: 0,
             steal: StealMeter::start(),
+            alone: (Vec::new(), 0),
             metering: None,
             beside,
             plan,
@@ -271,14 +283,12 @@ impl<'a> Session<'a> {
         observer: &mut dyn Observer,
     ) -> (Run, Result<(), SessionError>) {
         let done = self.places_done();
-        let outcome = match (
-            std::mem::replace(&mut self.way, Way::Turns),
-            &self.plan.until,
-        ) {
+        let way = std::mem::replace(&mut self.way, Way::Turns);
+        let outcome = match (way, self.plan.until) {
             (Way::Lives(lives), _) => self.lives(&lives, done, stop, observer),
             #[cfg(target_os = "linux")]
             (Way::Jobs(jobs), _) => self.jobs(&jobs, stop, observer),
-            (Way::Turns, Some(until)) => self.slices(until, stop, observer),
+            (Way::Turns, Some(until)) => self.slices(&until, stop, observer),
             (Way::Turns, None) => self
                 .derivations(stop, observer)
                 .and_then(|()| self.rounds(stop, observer)),
@@ -288,7 +298,7 @@ impl<'a> Session<'a> {
         let missing = self.metering.iter().flat_map(Metering::warnings);
         self.run.warnings.extend(missing);
         // It takes nothing of virtual time.
-        let steal = match self.plan.is_simulated() {
+        let steal = match self.plan.is_simulated {
             true => None,
             false => self.steal.share(),
         };
@@ -301,8 +311,7 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        let plan = self.plan;
-        let recipes = plan.recipes()?;
+        let (recipes, iter_time) = std::mem::take(&mut self.alone);
         for (done, recipe) in recipes.iter().enumerate() {
             observer.visiting(&Visit {
                 workload: recipe.name,
@@ -313,7 +322,7 @@ impl<'a> Session<'a> {
                 visits: recipes.len() as u64,
             });
             let host = &self.run.host;
-            let trial = unlock::alone(recipe, plan.iter_time, plan.repetitions, host, stop)?;
+            let trial = unlock::alone(recipe, iter_time, self.plan.repetitions, host, stop)?;
             let place = self.run.trials.len();
             self.run.trials.extend(trial);
             observer
@@ -337,7 +346,7 @@ impl<'a> Session<'a> {
     fn cells_of(&self, workload: &Workload) -> Vec<usize> {
         (0..self.cells.len())
             .filter(|&cell| self.cells[cell].subject.takes(workload))
-            .filter(|&cell| self.cells[cell].is_asked(self.plan, workload))
+            .filter(|&cell| self.cells[cell].is_asked(&self.plan, workload))
             .collect()
     }
 }

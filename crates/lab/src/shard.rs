@@ -16,10 +16,9 @@ pub use self::matrix::Matrix;
 pub use self::merge::merge;
 pub use self::number::ShardNumber;
 
-use crate::file_system::plan::{FileSystemPlan, is_in_lab};
-use crate::plan::{Experiment, KEY_DERIVATIONS, Plan};
+use crate::experiment::file_systems::{FileSystems, is_in_lab};
+use crate::experiment::{Devices, Experiment, are_drives};
 use crate::record::Shard;
-use crate::session::unlock;
 use crate::target::simulated;
 use crate::target::{Encryption, System};
 use serde::{Deserialize, Serialize};
@@ -103,10 +102,7 @@ impl FleetPlan {
     }
 
     fn new(name: Option<&str>, plan: &str, seed: u64, cut: Cut) -> Result<Self, ShardError> {
-        let (of_plan, text) = match plan {
-            unlock::PLAN => (plan.to_owned(), format!("tier = \"{KEY_DERIVATIONS}\"\n")),
-            plan => crate::plan::read(plan)?,
-        };
+        let (of_plan, text) = crate::experiment::read(plan)?;
         let experiment = Experiment::parse(&of_plan, &text)?;
         let table = text.parse().map_err(|error| syntax(&of_plan, &error))?;
         let name = name.map_or(of_plan, str::to_owned);
@@ -119,7 +115,7 @@ impl FleetPlan {
     /// # Errors
     /// Any [`ShardError`].
     pub fn load(path: &str) -> Result<Option<Self>, ShardError> {
-        let (name, text) = crate::plan::read(path)?;
+        let (name, text) = crate::experiment::read(path)?;
         // Text that is not TOML is not a fleet plan either. The plan parser reports it.
         let is_one = text
             .parse::<toml::Table>()
@@ -208,15 +204,15 @@ impl FleetPlan {
     /// The number of pieces that hosts can share, and a description of one piece.
     fn portions(&self) -> Result<(u64, &'static str), ShardError> {
         match &self.experiment {
-            Experiment::Storage(plan) if plan.is_simulated() => match plan.steady {
+            Experiment::Devices(plan) if plan.is_simulated() => match plan.steady {
                 Some(_) => Err(ShardError::Steady),
                 None => {
                     let portions = drives(plan).len() * plan.workloads.len();
                     Ok((portions as u64, "one workload on one simulated drive"))
                 }
             },
-            Experiment::Sweep(sweep) => Ok((
-                u64::from(sweep.places()),
+            Experiment::Lives(lives) => Ok((
+                u64::from(lives.places()),
                 "one drive with one over-provisioning, cleaning and fill, and up to 100 seeds",
             )),
             _ => Ok((u64::from(MOST), "the whole plan")),
@@ -228,21 +224,21 @@ impl FleetPlan {
         let of = self.shards();
         match (&self.cut, &self.experiment) {
             // Its specification was checked whole, and each shard is a part of it.
-            (Cut::Hosts(_), Experiment::Sweep(_)) => return Ok(()),
+            (Cut::Hosts(_), Experiment::Lives(_)) => return Ok(()),
             (Cut::Matrix(_), Experiment::FileSystems(_)) => {
                 return Err(ShardError::NoMatrix("file systems"));
             }
-            (Cut::Matrix(_), Experiment::KeyDerivations) => {
+            (Cut::Matrix(_), Experiment::Derivations(_)) => {
                 return Err(ShardError::NoMatrix("key derivations"));
             }
-            (Cut::Matrix(_), Experiment::Sweep(_)) => return Err(ShardError::NoMatrix("sweeps")),
+            (Cut::Matrix(_), Experiment::Lives(_)) => return Err(ShardError::NoMatrix("lives")),
             _ => {}
         }
         let mut seen = BTreeSet::new();
         for index in 1..=of {
             let (system, cipher, workload, _) = self.combination(index - 1);
             if seen.insert((system, cipher, workload))
-                && let Experiment::Storage(plan) = self.shard(ShardNumber { index, of })?.experiment
+                && let Experiment::Devices(plan) = self.shard(ShardNumber { index, of })?.experiment
             {
                 check_rates(&plan)?;
             }
@@ -271,15 +267,13 @@ impl FleetPlan {
                 let systems = matrix.systems.iter();
                 systems.filter_map(|system| system.parse().ok()).collect()
             }
-            (_, Experiment::Storage(plan)) => plan.systems.clone(),
-            (_, Experiment::FileSystems(plan)) => plan.systems.clone(),
-            (_, Experiment::KeyDerivations | Experiment::Sweep(_)) => Vec::new(),
+            (_, experiment) => experiment.systems().to_vec(),
         }
     }
 
     /// Whether file systems are mounted on the host's own kernel.
     pub fn mounts(&self) -> bool {
-        let here = |plan: &FileSystemPlan| plan.systems.iter().any(|system| !is_in_lab(system));
+        let here = |plan: &FileSystems| plan.systems.iter().any(|system| !is_in_lab(system));
         matches!(&self.experiment, Experiment::FileSystems(plan) if here(plan))
     }
 
@@ -294,15 +288,8 @@ impl FleetPlan {
     /// Whether nothing of a host's storage takes part.
     pub fn is_simulated(&self) -> bool {
         match &self.experiment {
-            Experiment::Storage(plan) => {
-                let plan = Plan {
-                    systems: self.systems(),
-                    ..plan.clone()
-                };
-                plan.is_simulated()
-            }
-            Experiment::Sweep(_) => true,
-            Experiment::FileSystems(_) | Experiment::KeyDerivations => false,
+            Experiment::Devices(_) => are_drives(&self.systems()),
+            experiment => experiment.is_simulated(),
         }
     }
 
@@ -349,42 +336,46 @@ impl FleetPlan {
             },
         };
         match (&self.cut, &mut part.experiment) {
-            (Cut::Hosts(hosts), Experiment::Storage(plan)) if plan.is_simulated() => {
+            (Cut::Hosts(hosts), Experiment::Devices(plan)) if plan.is_simulated() => {
                 part.shard.portions = deal(plan, place, *hosts);
             }
-            (Cut::Hosts(hosts), Experiment::Sweep(sweep)) => {
-                let numbers: Vec<u32> = share(sweep.places(), place, *hosts).collect();
-                sweep.only = Some(numbers.clone());
+            (Cut::Hosts(hosts), Experiment::Lives(lives)) => {
+                let numbers: Vec<u32> = share(lives.places(), place, *hosts).collect();
+                lives.only = Some(numbers.clone());
                 part.shard.portions = numbers;
             }
-            (Cut::Matrix(matrix), Experiment::Storage(plan)) => {
+            (Cut::Matrix(matrix), _) => {
                 let (system, cipher, workload, seed) = self.combination(place);
-                if let Some(system) = matrix.systems.get(system) {
-                    let wrong = || ShardError::Axis(format!("system={system}"));
-                    plan.systems = vec![system.parse().map_err(|_| wrong())?];
-                }
-                if let Some(cipher) = matrix.ciphers.get(cipher) {
-                    plan.ciphers = vec![cipher.clone()];
-                    let used = |given: &String| {
-                        let known = |key| Encryption::parse(cipher, key, 512, None);
-                        let encryption = known(None).ok();
+                let wrong = |axis: &str, name: &str| ShardError::Axis(format!("{axis}={name}"));
+                if let Experiment::Devices(plan) = &mut part.experiment
+                    && let Some(cipher) = matrix.ciphers.get(cipher)
+                {
+                    let encryption = Encryption::parse(cipher, None, 512, None).ok();
+                    plan.cpu.retain(|given, _| {
                         encryption.is_some_and(|e| {
                             *given == simulated::name_of(&e) || *given == e.spec.to_string()
                         })
-                    };
-                    plan.cpu.retain(|given, _| used(given));
+                    });
+                }
+                let Some((systems, ciphers, workloads)) = part.experiment.axes() else {
+                    return Ok(part);
+                };
+                if let Some(system) = matrix.systems.get(system) {
+                    *systems = vec![system.parse().map_err(|_| wrong("system", system))?];
+                }
+                if let Some(cipher) = matrix.ciphers.get(cipher) {
+                    *ciphers = vec![cipher.clone()];
                 }
                 if let Some(workload) = matrix.workloads.get(workload) {
-                    let wrong = || ShardError::Axis(format!("workload={workload}"));
-                    plan.workloads.retain(|known| known.name == *workload);
-                    if plan.workloads.is_empty() {
-                        return Err(wrong());
+                    workloads.retain(|known| known.name == *workload);
+                    if workloads.is_empty() {
+                        return Err(wrong("workload", workload));
                     }
                 }
                 if let Some((first, _)) = matrix.seeds {
                     part.seed = first + seed;
                 }
-                plan.validate()?;
+                part.experiment.validate()?;
             }
             _ => {}
         }
@@ -406,7 +397,7 @@ impl FleetPlan {
 }
 
 /// Simulated drives, in the plan's order.
-fn drives(plan: &Plan) -> Vec<System> {
+fn drives(plan: &Devices) -> Vec<System> {
     let systems = plan.systems.iter();
     let drives = systems.filter(|system| system.drive().is_some());
     drives.cloned().collect()
@@ -420,7 +411,7 @@ fn share(portions: u32, place: u32, hosts: u32) -> Range<u32> {
 
 /// Leaves a host's share of a plan, and returns its portions: neighbours on the same drive
 /// stay together, because every host has to fill the drives that it measures.
-fn deal(plan: &mut Plan, place: u32, hosts: u32) -> Vec<u32> {
+fn deal(plan: &mut Devices, place: u32, hosts: u32) -> Vec<u32> {
     let drives = drives(plan);
     let workloads = &plan.workloads;
     let all = (drives.len() * workloads.len()) as u32;
@@ -453,9 +444,9 @@ fn syntax(name: &str, error: &toml::de::Error) -> ShardError {
 }
 
 /// Every host would measure a rate of its own that is not given.
-fn check_rates(plan: &Plan) -> Result<(), ShardError> {
+fn check_rates(plan: &Devices) -> Result<(), ShardError> {
     if plan.is_simulated() {
-        for encryption in plan.encryptions(None)? {
+        for encryption in plan.encryptions()? {
             if simulated::rate_of(&encryption, &plan.cpu).is_none() {
                 return Err(ShardError::NoRate(simulated::name_of(&encryption)));
             }

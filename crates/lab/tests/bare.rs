@@ -1,10 +1,10 @@
 //! Sessions of bare ciphers: the measured systems, and the comparisons between them.
 
-use cryptmark_lab::plan::{Plan, PlanError};
+use cryptmark_lab::experiment::{Changes, Ciphers, Experiment, PlanError};
 use cryptmark_lab::record::{Run, Trial};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::target::peer::Library;
-use cryptmark_lab::target::{Bare, Encryption, Storage};
+use cryptmark_lab::target::{Bare, Encryption};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PLAN: &str = r#"
@@ -53,9 +53,8 @@ impl Observer for Silent<'_> {
 }
 
 fn measure(text: &str, stop_after: u64) -> (Run, Result<(), SessionError>) {
-    let plan = Plan::parse("test", text).unwrap();
-    let storage = Storage::memory(plan.extent_bytes(), 1).unwrap();
-    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let plan = Ciphers::parse("test", text).unwrap();
+    let session = Session::of_ciphers(&plan, 42, "id".into()).unwrap();
     let stop = AtomicBool::new(false);
     session.measure(
         &stop,
@@ -214,11 +213,8 @@ fn every_workload_has_a_cipher_that_is_measured_twice() {
 #[test]
 fn only_absent_systems_are_an_error() {
     let text = PLAN.replace("[\"builtin\", \"openssl\", \"libgcrypt\", ", "[");
-    let plan = Plan::parse("test", &text).unwrap();
-    let storage = Storage::memory(plan.extent_bytes(), 1).unwrap();
-    let error = Session::open(&plan, &storage, None, 42, "id".into())
-        .err()
-        .unwrap();
+    let plan = Ciphers::parse("test", &text).unwrap();
+    let error = Session::of_ciphers(&plan, 42, "id".into()).err().unwrap();
     assert!(
         matches!(&error, SessionError::Absent(absent) if absent.len() >= 2),
         "{error}"
@@ -231,31 +227,44 @@ fn bare_ciphers_and_devices_do_not_mix() {
         ("tier = \"cipher\"", "tier = \"block\""),
         ("op = \"decrypt\"", "op = \"read\""),
     ] {
-        let error = Plan::parse("test", &PLAN.replace(from, to)).unwrap_err();
-        assert!(matches!(error, PlanError::NotBare(_)), "{error}");
-        assert!(!error.remedy().is_empty());
+        let error = Experiment::parse("test", &PLAN.replace(from, to)).unwrap_err();
+        assert!(!error.remedy().is_empty(), "{error}");
+    }
+}
+
+fn changed(text: &str, changes: Changes) -> Result<Ciphers, PlanError> {
+    match Experiment::parse("test", text)?.changed(&changes)? {
+        Experiment::Ciphers(plan) => Ok(plan),
+        other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn a_key_size_leaves_the_ciphers_that_have_it() {
-    let mut plan = Plan::parse("test", PLAN).unwrap();
-    plan.keep_key_size(256);
-    assert_eq!(plan.ciphers, ["aes-xts-plain64", "serpent-cbc-plain64"]);
-    plan.keep_key_size(512);
-    assert_eq!(plan.ciphers, ["aes-xts-plain64"]);
+    let of = |bits| {
+        let key_size = Some(bits);
+        let none = Changes::default();
+        changed(PLAN, Changes { key_size, ..none })
+    };
+    assert_eq!(
+        of(256).unwrap().ciphers,
+        ["aes-xts-plain64", "serpent-cbc-plain64"]
+    );
+    assert_eq!(of(512).unwrap().ciphers, ["aes-xts-plain64"]);
     // Nothing has it: the error is left to name what is possible.
-    plan.keep_key_size(100);
-    assert!(plan.validate().is_err());
+    assert!(of(100).is_err());
 }
 
 #[test]
 fn threads_multiply_workloads_and_zero_is_every_core() {
-    let mut plan = Plan::parse("test", &PLAN.replace("threads = 2", "threads = 0")).unwrap();
-    assert!(plan.workloads[1].threads >= 1);
-    plan.with_threads(&[1, 3]);
+    let text = PLAN.replace("threads = 2", "threads = 0");
+    assert!(Ciphers::parse("test", &text).unwrap().workloads[1].threads >= 1);
+    let threads = Changes {
+        threads: vec![1, 3],
+        ..Changes::default()
+    };
+    let plan = changed(&text, threads).unwrap();
     let names: Vec<&str> = plan.workloads.iter().map(|w| w.name.as_str()).collect();
     assert_eq!(names[..2], ["encrypt-512", "encrypt-512-t3"]);
     assert_eq!(plan.workloads.len(), 4);
-    plan.validate().unwrap();
 }

@@ -1,25 +1,32 @@
 //! Shipped plans and the documents that they repeat.
 
 use block::RamDevice;
-use cryptmark_lab::plan::{Experiment, Plan, PlanError};
+use cryptmark_lab::experiment::{Devices, Experiment, PlanError, shipped, toml};
 use cryptmark_lab::published::repeats::{Repeats, RepeatsError};
 use cryptmark_lab::published::{Document, Row};
 use cryptmark_lab::record::{Device, Measure, Run, Trial};
-use cryptmark_lab::session::{Session, Unwatched};
+use cryptmark_lab::session::{Session, SessionError, Unwatched};
 use cryptmark_lab::target::Storage;
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+/// A session of `plan` over `storage`.
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+    let filling = &mut |_| ControlFlow::Continue(());
+    Session::of_devices(plan, storage, seed, "id".into(), filling)
+}
+
 /// A run of `plan` over memory.
-fn measured(plan: &Plan) -> Run {
+fn measured(plan: &Devices) -> Run {
     let storage = Storage {
         reach: None,
         device: Arc::new(RamDevice::resident(plan.extent_bytes())),
         description: Device::default(),
         warnings: Vec::new(),
     };
-    let session = Session::open(plan, &storage, None, 42, "id".into()).unwrap();
+    let session = opened(plan, &storage, 42).unwrap();
     let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     run
@@ -27,9 +34,10 @@ fn measured(plan: &Plan) -> Run {
 
 fn repeats(name: &str) -> Option<Repeats> {
     match Experiment::load(name).unwrap() {
-        Experiment::Storage(plan) => plan.published,
+        Experiment::Devices(plan) => plan.published,
         Experiment::FileSystems(plan) => plan.published,
-        Experiment::KeyDerivations | Experiment::Sweep(_) => None,
+        Experiment::Ciphers(plan) => plan.published,
+        Experiment::Derivations(_) | Experiment::Lives(_) => None,
     }
 }
 
@@ -42,7 +50,7 @@ fn about(row: &Row) -> [&str; 4] {
 #[test]
 fn every_document_is_repeated_and_no_row_is_mistaken_for_another() {
     let mut documents = Vec::new();
-    for (name, _) in Plan::shipped() {
+    for (name, _) in shipped() {
         let Some(repeats) = repeats(name) else {
             continue;
         };
@@ -116,18 +124,18 @@ fn names_of_before_and_of_the_tools_still_lead_to_the_plans() {
         ("passmark", "fde-passmark"),
         ("ssd-blog", "ssd-truecrypt"),
     ] {
-        assert_eq!(Plan::load(old).unwrap(), Plan::load(new).unwrap());
-        assert_eq!(Plan::load(old).unwrap().name, new);
+        assert_eq!(Devices::load(old).unwrap(), Devices::load(new).unwrap());
+        assert_eq!(Devices::load(old).unwrap().name, new);
     }
 }
 
 #[test]
 fn what_is_not_to_be_found_is_refused() {
-    let toml = Plan::toml("storage-ciphers").unwrap();
+    let toml = toml("storage-ciphers").unwrap();
     let refused = |from: &str, to: &str| {
         let text = toml.replacen(from, to, 1);
         assert_ne!(text, toml);
-        let error = Plan::parse("x", &text).expect_err(to);
+        let error = Devices::parse("x", &text).expect_err(to);
         assert!(!error.to_string().is_empty() && error.remedy().ends_with(['.', '?']));
         error
     };
@@ -177,7 +185,7 @@ fn what_is_not_to_be_found_is_refused() {
 /// and not in its second measurement.
 #[test]
 fn cells_carry_what_was_published_of_them() {
-    let mut plan = Plan::load("storage-ciphers").unwrap();
+    let mut plan = Devices::load("storage-ciphers").unwrap();
     plan.size = bytesize::ByteSize::mib(40);
     plan.repetitions = 1;
     for workload in &mut plan.workloads {
@@ -215,7 +223,7 @@ fn cells_carry_what_was_published_of_them() {
         .collect();
     assert_eq!(figures, [("BestCrypt", 0.49), ("TrueCrypt", 0.42)]);
 
-    let mut plan = Plan::load("fde-passmark").unwrap();
+    let mut plan = Devices::load("fde-passmark").unwrap();
     plan.size = bytesize::ByteSize::mib(8);
     plan.repetitions = 1;
     for workload in &mut plan.workloads {

@@ -1,6 +1,6 @@
 //! Runs by another program: what they measure, what they refuse, and what they leave behind.
 
-use cryptmark_lab::plan::{Changes, PlanError};
+use cryptmark_lab::experiment::{Changes, Experiment, PlanError};
 use cryptmark_lab::record::{Run, Tier};
 use cryptmark_lab::run::{Request, RunError, Step};
 use cryptmark_lab::store::{Location, Store};
@@ -30,7 +30,7 @@ bytes = "128 KiB"
 "#;
 
 fn devices() -> Request {
-    Request::parse("devices", DEVICES).unwrap().seed(7)
+    Request::parse("devices", DEVICES).unwrap().seed(7).unwrap()
 }
 
 fn go_on(_: Step<'_>) -> ControlFlow<()> {
@@ -45,17 +45,20 @@ fn is_empty(directory: &Path) -> bool {
 fn devices_are_measured_in_a_directory_and_leave_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (mut filled, mut visits) = (0, 0);
-    let run = devices().at(directory.path()).measure(&mut |step| {
-        match step {
-            Step::Filling { done, total } => {
-                assert_eq!(total, 4 << 20);
-                filled = done;
+    let run = devices()
+        .at(directory.path())
+        .unwrap()
+        .measure(&mut |step| {
+            match step {
+                Step::Filling { done, total } => {
+                    assert_eq!(total, 4 << 20);
+                    filled = done;
+                }
+                Step::Visiting(visit) => visits = visits.max(visit.visits),
+                other => panic!("{other}"),
             }
-            Step::Visiting(visit) => visits = visits.max(visit.visits),
-            other => panic!("{other}"),
-        }
-        ControlFlow::Continue(())
-    });
+            ControlFlow::Continue(())
+        });
     let run = run.unwrap();
     assert!(is_empty(directory.path()));
     assert_eq!((filled, visits), (4 << 20, 2 * 3 * 3));
@@ -93,7 +96,7 @@ fn without_a_directory_devices_are_measured_in_memory() {
 
 /// Stops at the visit number `at`, from 0.
 fn stopped(at: u64, directory: &Path) -> Result<Run, RunError> {
-    let request = devices().at(directory);
+    let request = devices().at(directory).unwrap();
     request.measure(&mut |step| match step {
         Step::Visiting(visit) if visit.done == at => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
@@ -105,6 +108,7 @@ fn the_caller_may_stop_it_at_every_step() {
     let directory = tempfile::tempdir().unwrap();
     let filling = devices()
         .at(directory.path())
+        .unwrap()
         .measure(&mut |_| ControlFlow::Break(()));
     assert!(matches!(filling, Err(RunError::Stopped)), "{filling:?}");
     let first = stopped(0, directory.path());
@@ -121,7 +125,7 @@ fn only_a_directory_is_taken_and_nothing_is_overwritten() {
     let precious = vec![7; 8 << 20];
     std::fs::write(&file, &precious).unwrap();
     for place in [&file, Path::new("/dev/null"), Path::new("nbd://localhost")] {
-        let refused = devices().at(place).measure(&mut go_on);
+        let refused = devices().at(place).unwrap().measure(&mut go_on);
         assert!(
             matches!(
                 &refused,
@@ -130,7 +134,7 @@ fn only_a_directory_is_taken_and_nothing_is_overwritten() {
             "{refused:?}"
         );
     }
-    let missing = devices().at(directory.path().join("missing"));
+    let missing = devices().at(directory.path().join("missing")).unwrap();
     assert!(matches!(
         missing.measure(&mut go_on),
         Err(RunError::Storage(StorageError::Missing { .. }))
@@ -146,7 +150,11 @@ fn a_failed_run_leaves_nothing() {
         systems: vec!["gocryptfs".parse().unwrap()],
         ..Changes::default()
     };
-    let request = devices().changed(&changes).unwrap().at(directory.path());
+    let request = devices()
+        .changed(&changes)
+        .unwrap()
+        .at(directory.path())
+        .unwrap();
     let failed = request.measure(&mut go_on);
     assert!(matches!(failed, Err(RunError::Session(_))), "{failed:?}");
     assert!(is_empty(directory.path()));
@@ -180,28 +188,36 @@ fn plans_that_need_the_program_are_refused() {
 }
 
 #[test]
-fn key_derivations_take_repetitions_and_nothing_else() {
+fn what_has_no_effect_is_refused() {
+    let kdf = || Request::load("kdf").unwrap();
     let rounds = |repetitions| Changes {
         repetitions: Some(repetitions),
         ..Changes::default()
     };
-    let kdf = Request::load("kdf").unwrap();
-    assert_eq!(kdf.plan().repetitions, 3);
-    let five = kdf.clone().changed(&rounds(5)).unwrap();
-    assert_eq!(five.plan().repetitions, 5);
+    let Experiment::Derivations(five) = kdf().changed(&rounds(5)).unwrap().experiment().clone()
+    else {
+        panic!("kdf derives keys");
+    };
+    assert_eq!(five.repetitions, 5);
     assert!(matches!(
-        kdf.clone().changed(&rounds(0)),
+        kdf().changed(&rounds(0)),
         Err(RunError::Plan(PlanError::Range { .. }))
     ));
-    let ciphers = Changes {
-        ciphers: vec!["aes".into()],
-        ..rounds(5)
+    for refused in [kdf().at("/tmp"), kdf().seed(1)] {
+        let error = refused.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("cannot be chosen for key derivations")
+        );
+    }
+    let overwrite = Changes {
+        overwrite: true,
+        ..Changes::default()
     };
-    assert!(matches!(
-        kdf.clone().changed(&ciphers),
-        Err(RunError::Derivations)
-    ));
+    let error = Request::load("quick").unwrap().changed(&overwrite);
+    assert!(matches!(error, Err(RunError::OnlyTheProgram)));
     // Calibration takes seconds, so that only the beginning is tried here.
-    let stopped = kdf.measure(&mut |_| ControlFlow::Break(()));
+    let stopped = kdf().measure(&mut |_| ControlFlow::Break(()));
     assert!(matches!(stopped, Err(RunError::Stopped)));
 }

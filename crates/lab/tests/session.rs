@@ -3,15 +3,22 @@
 use block::layer::{Count, Effect, Fault, Rule, Trace, Trigger};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cryptmark_lab::clock::Clock;
-use cryptmark_lab::plan::Plan;
+use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::{Bottleneck, Device, Run, Tier};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::stats::LEAST;
 use cryptmark_lab::target::Storage;
 use cryptmark_lab::trial::{self, Options, TrialError};
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// A session of `plan` over `storage`.
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+    let filling = &mut |_| ControlFlow::Continue(());
+    Session::of_devices(plan, storage, seed, "id".into(), filling)
+}
 
 const PLAN: &str = r#"
 title = "a test"
@@ -82,16 +89,16 @@ impl Observer for Watch {
 }
 
 fn measure(storage: &Storage, watch: &mut Watch) -> (Run, Result<(), SessionError>) {
-    let plan = Plan::parse("test", PLAN).unwrap();
-    let session = Session::open(&plan, storage, None, 42, "id".into()).unwrap();
+    let plan = Devices::parse("test", PLAN).unwrap();
+    let session = opened(&plan, storage, 42).unwrap();
     let stop = Arc::clone(&watch.stop);
     session.measure(&stop, watch)
 }
 
 /// [`PLAN`] in slices, until each cost is known to `precision` points.
-fn until(seconds: f64, precision: f64) -> Plan {
+fn until(seconds: f64, precision: f64) -> Devices {
     let until = format!("until = {{ seconds = {seconds}, precision = {precision} }}\n[[workload]]");
-    Plan::parse("test", &PLAN.replacen("[[workload]]", &until, 1)).unwrap()
+    Devices::parse("test", &PLAN.replacen("[[workload]]", &until, 1)).unwrap()
 }
 
 /// If every ratio is known soon, every cell gets as many visits as an interval needs.
@@ -99,7 +106,7 @@ fn until(seconds: f64, precision: f64) -> Plan {
 fn slices_end_when_all_is_decided() {
     let plan = until(60.0, 50.0);
     let storage = storage(RamDevice::new(8 << 20));
-    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let session = opened(&plan, &storage, 42).unwrap();
     let mut watch = Watch::default();
     let stop = Arc::clone(&watch.stop);
     let (run, outcome) = session.measure(&stop, &mut watch);
@@ -140,9 +147,9 @@ fn large_requests_are_measured_on_all_cores_too() {
     let text = PLAN
         .replace("64 KiB", "1 MiB")
         .replace("ciphers", "all_cores = true\nciphers");
-    let plan = Plan::parse("test", &text).unwrap();
+    let plan = Devices::parse("test", &text).unwrap();
     let storage = storage(RamDevice::new(8 << 20));
-    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let session = opened(&plan, &storage, 42).unwrap();
     let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Watch::default());
     outcome.unwrap();
     let of = |workload: &str| -> Vec<u32> {
@@ -162,7 +169,7 @@ fn large_requests_are_measured_on_all_cores_too() {
 fn slices_end_when_their_time_is_spent() {
     let plan = until(1.0, 0.1);
     let storage = storage(RamDevice::new(8 << 20));
-    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let session = opened(&plan, &storage, 42).unwrap();
     let stop = AtomicBool::new(false);
     let (run, outcome) = session.measure(&stop, &mut Watch::default());
     outcome.unwrap();
@@ -230,7 +237,7 @@ fn a_round_visits_the_same_extents_on_every_system() {
         description: Device::default(),
         warnings: Vec::new(),
     };
-    let plan = Plan::parse("test", PLAN).unwrap();
+    let plan = Devices::parse("test", PLAN).unwrap();
     let visit = |seed| {
         trace.take();
         let options = Options {
@@ -308,7 +315,7 @@ fn what_cannot_be_kept_at_the_end_of_an_interrupted_session_is_told() {
         fail_to_keep: true,
         ..Watch::default()
     };
-    let session = Session::open(&plan, &storage, None, 42, "id".into()).unwrap();
+    let session = opened(&plan, &storage, 42).unwrap();
     let stop = Arc::clone(&watch.stop);
     let (run, outcome) = session.measure(&stop, &mut watch);
     assert!(matches!(outcome, Err(SessionError::Keep(_))), "{outcome:?}");
@@ -326,8 +333,8 @@ fn a_target_that_does_not_store_is_found_by_the_self_check() {
         )],
     );
     let storage = storage(device);
-    let plan = Plan::parse("test", PLAN).unwrap();
-    let Err(error) = Session::open(&plan, &storage, None, 1, "id".into()) else {
+    let plan = Devices::parse("test", PLAN).unwrap();
+    let Err(error) = opened(&plan, &storage, 1) else {
         panic!("a device that forgets was accepted");
     };
     assert!(
@@ -341,17 +348,17 @@ fn absent_systems_are_named() {
     let device = storage(RamDevice::new(8 << 20));
     let with = |systems: &str| {
         let text = PLAN.replacen("ciphers", &format!("systems = [{systems}]\nciphers"), 1);
-        Plan::parse("test", &text).unwrap()
+        Devices::parse("test", &text).unwrap()
     };
     let plan = with("\"builtin\", \"dm-crypt\", \"lab:dm-crypt\"");
-    let session = Session::open(&plan, &device, None, 1, "id".into()).unwrap();
+    let session = opened(&plan, &device, 1).unwrap();
     let warnings = session.header().warnings.join("\n");
     assert!(warnings.contains("absent: dm-crypt"), "{warnings}");
     assert!(warnings.contains("absent: lab:dm-crypt"), "{warnings}");
 
     let plan = with("\"veracrypt\"");
     assert!(matches!(
-        Session::open(&plan, &device, None, 1, "id".into()),
+        opened(&plan, &device, 1),
         Err(SessionError::Absent(_))
     ));
 }
@@ -367,8 +374,8 @@ fn weak_ciphers_are_named() {
                 false => format!("{line}\n"),
             })
             .collect::<String>();
-        let plan = Plan::parse("test", &plan).unwrap();
-        let session = Session::open(&plan, &device, None, 1, "id".into()).unwrap();
+        let plan = Devices::parse("test", &plan).unwrap();
+        let session = opened(&plan, &device, 1).unwrap();
         session.header().warnings.clone()
     };
     let strong = "\"aes-xts-plain64\", \"serpent-cbc-essiv:sha256\"";
@@ -424,7 +431,7 @@ fn the_depth_is_kept_in_flight_by_refilling_one_by_one() {
         }
     }
 
-    let plan = Plan::parse("test", PLAN).unwrap();
+    let plan = Devices::parse("test", PLAN).unwrap();
     let count = Count::new(RamDevice::new(8 << 20));
     let device = Watched(&count, Default::default());
     let options = Options {
@@ -453,7 +460,7 @@ fn mixed_and_compressible_workloads_do_what_they_say() {
             1,
         )
         .replacen("bytes = \"1 MiB\"", "bytes = \"4 MiB\"", 1);
-    let plan = Plan::parse("test", &text).unwrap();
+    let plan = Devices::parse("test", &text).unwrap();
     let ram = RamDevice::new(8 << 20);
     let count = Count::new(&ram);
     let options = Options {

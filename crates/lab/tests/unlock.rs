@@ -1,7 +1,8 @@
 //! Key derivations through a session: what is asked is measured and kept.
 
+use cryptmark_lab::experiment::Derivations;
 use cryptmark_lab::record::{Run, Tier};
-use cryptmark_lab::session::{Observer, Session, SessionError, Visit, unlock};
+use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::target::unlock::{RECIPES, Recipe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,7 +49,8 @@ fn measure(rounds: u32, stop_at: usize) -> (Run, Result<(), SessionError>, Vec<S
         stop_at,
         stop: &stop,
     };
-    let plan = unlock::plan(&cheap(), rounds);
+    let text = format!("title = \"cheap\"\ntier = \"kdf\"\nrepetitions = {rounds}\n");
+    let plan = Derivations::parse("kdf", &text).unwrap();
     let session = Session::of_derivations(&plan, &cheap(), 7, "id".to_owned()).unwrap();
     assert!(session.header().partial && session.header().plan == "kdf");
     let (run, outcome) = session.measure(&stop, &mut watcher);

@@ -5,7 +5,7 @@ use crate::cli::{Failure, open_store, print};
 use lab::estimate::{
     Battery, Cipher, Cost, Drain, Estimate, EstimateError, Span, Target, estimate,
 };
-use lab::plan::PlanError;
+use lab::experiment::PlanError;
 use lab::record::{Interval, Run};
 use lab::store::Store;
 use lab::target::{Backend, Encryption};

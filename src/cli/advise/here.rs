@@ -8,7 +8,7 @@ use ::drive::preset::Preset;
 use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use lab::plan::{Plan, PlanError, Sizes};
+use lab::experiment::{Devices, PlanError, Sizes};
 use lab::probe;
 use lab::record::Run;
 use lab::run::{new_id, seed_of_now};
@@ -126,7 +126,8 @@ impl HereOptions {
         };
         let sector_bytes = self.sector_bytes(&machine, format)?;
         let mut plan = self.plan(sector_bytes)?;
-        let encryptions = plan.encryptions(backend)?;
+        plan.backend = backend;
+        let encryptions = plan.encryptions()?;
         refuse_weak(&encryptions)?;
         let store = open_store_to_measure(store)?;
 
@@ -147,7 +148,7 @@ impl HereOptions {
             progress.doing("filling the simulated drive");
         }
         let filling = &mut progress.filling(&stop);
-        let session = Session::open_watched(&plan, &storage, backend, seed, new_id(), filling)
+        let session = Session::of_devices(&plan, &storage, seed, new_id(), filling)
             .inspect_err(|_| progress.finish())?
             .built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
@@ -271,8 +272,8 @@ impl HereOptions {
     }
 
     /// The plan of the measurements on the disk.
-    fn plan(&self, sector_bytes: u32) -> Result<Plan, Failure> {
-        let mut plan = Plan::load(PLAN)?;
+    fn plan(&self, sector_bytes: u32) -> Result<Devices, Failure> {
+        let mut plan = Devices::load(PLAN)?;
         plan.sector_size = Sizes::One(sector_bytes);
         plan.key_size = None;
         match &self.system {
@@ -333,7 +334,7 @@ impl HereOptions {
         Ok(rates)
     }
 
-    fn storage(&self, plan: &Plan, seed: u64, progress: &Progress) -> Result<Storage, Failure> {
+    fn storage(&self, plan: &Devices, seed: u64, progress: &Progress) -> Result<Storage, Failure> {
         let stop = stop_on_signal()?;
         let place = target::Place {
             at: &self.at,
@@ -376,7 +377,7 @@ impl HereOptions {
                 if self.cores > 1 {
                     command += &format!(" --cores {}", self.cores);
                 }
-                if let Some(all) = self.smaller(Plan::load(PLAN)?.size)? {
+                if let Some(all) = self.smaller(Devices::load(PLAN)?.size)? {
                     command += &format!(" --size {}", all.as_u64());
                 }
             }

@@ -8,7 +8,7 @@ use crate::cli::whole::Kind;
 use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
-use lab::plan::{Plan, PlanError};
+use lab::experiment::{Changes, Experiment, PlanError};
 use lab::record::Bottleneck;
 use lab::session::simulated::rate;
 use lab::summary;
@@ -126,16 +126,20 @@ pub fn run(options: &PredictOptions) -> Result<(), Failure> {
         .as_ref()
         .map_or(Ok(()), |path| check(path, RECORD))?;
     let preset = simulated::preset(&options.device)?;
-    let mut plan = Plan::load(&options.plan)?;
-    plan.size = options.size.unwrap_or(plan.size);
-    plan.validate()?;
-    if plan.is_bare() {
+    let experiment = Experiment::load(&options.plan)?.changed(&Changes {
+        size: options.size,
+        ..Changes::default()
+    })?;
+    let Experiment::Devices(plan) = experiment else {
         return Err(Failure::new(
             2,
-            format!("the plan {} sends no requests to a drive", plan.name),
+            format!(
+                "the plan {} sends no requests to a drive",
+                experiment.name()
+            ),
             "Choose a plan for block devices: storage-ciphers, fde-passmark, crystaldiskmark.",
         ));
-    }
+    };
     let extent = plan.extent_bytes();
     let stop = stop_on_signal()?;
     let progress = Progress::new(options.no_progress, extent);

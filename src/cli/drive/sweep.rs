@@ -4,13 +4,13 @@ use crate::cli::progress::Progress;
 use crate::cli::run::{Destination, Output};
 use crate::cli::{Failure, VERSION, print, stop_on_signal};
 use clap::Args;
-use lab::plan::Experiment;
+use lab::experiment::{Experiment, Lives};
 use lab::run::new_id;
 use lab::session::Session;
 use lab::store::Store;
-use lab::sweep::Sweep;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Lives from which on it is said how long they take, before they begin.
@@ -38,71 +38,70 @@ pub struct SweepOptions {
 /// Runs the command.
 pub fn run(options: &SweepOptions, store: Option<&str>) -> Result<(), Failure> {
     let name = &options.specification;
-    let Experiment::Sweep(sweep) = Experiment::load(name)? else {
+    let experiment = Experiment::load(name)?;
+    let Experiment::Lives(lives) = &experiment else {
         return Err(Failure::new(
             2,
             format!("{name} isn't a sweep: it has no devices"),
             format!("Write `devices`, or run it as a plan: cryptmark run {name}."),
         ));
     };
-    let plan = sweep.plan();
-    let session = Session::of_lives(&sweep, &plan, cores(), options.seed, new_id())?;
+    let session = Session::of_lives(lives, cores(), options.seed, new_id())?;
     if options.dry_run {
-        let mut text = describe(&sweep);
-        let time = estimate(&sweep, &session, options.output.no_progress)?;
+        let mut text = experiment.describe(Path::new(""));
+        let time = estimate(lives, &session, options.output.no_progress)?;
         let _ = writeln!(text, "about {} on {} cores", told(time), cores());
         return print(&text);
     }
     let destination = Destination::open(&options.output, store)?;
     let session = session.built_as(VERSION);
     match options.resume {
-        false => begin(session, &sweep, &options.output, destination),
+        false => begin(session, lives, &options.output, destination),
         true => {
             let session = beginning(&destination.store, session, name)?;
             eprintln!(
                 "resuming {}: {} of {} drives and settings are done",
                 session.header().run,
                 session.places_done(),
-                sweep.numbers().len()
+                lives.numbers().len()
             );
-            go_on(session, &sweep, &options.output, destination)
+            go_on(session, lives, &options.output, destination)
         }
     }
 }
 
 /// Lives what one shard has.
 pub fn measure(
-    sweep: &Sweep,
+    lives: &Lives,
     seed: u64,
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    let plan = sweep.plan();
-    let session = Session::of_lives(sweep, &plan, cores(), seed, new_id())?.built_as(VERSION);
-    begin(session, sweep, output, destination)
+    let session = Session::of_lives(lives, cores(), seed, new_id())?.built_as(VERSION);
+    begin(session, lives, output, destination)
 }
 
 fn begin(
     session: Session<'_>,
-    sweep: &Sweep,
+    lives: &Lives,
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
     destination.begin(session.header())?;
-    go_on(session, sweep, output, destination)
+    go_on(session, lives, output, destination)
 }
 
 fn go_on(
     session: Session<'_>,
-    sweep: &Sweep,
+    lives: &Lives,
     output: &Output,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    if sweep.lives() >= MANY {
-        let time = estimate(sweep, &session, output.no_progress)?;
+    if lives.lives() >= MANY {
+        let time = estimate(lives, &session, output.no_progress)?;
         eprintln!(
             "{} lives, about {} on {} cores; `cryptmark fleet plan` shares them among hosts, and --resume continues an interrupted run",
-            sweep.lives(),
+            lives.lives(),
             told(time),
             cores()
         );
@@ -130,7 +129,7 @@ fn beginning<'a>(store: &Store, session: Session<'a>, name: &str) -> Result<Sess
 }
 
 /// About how long all of it takes here, from the first place and seed that are missing.
-fn estimate(sweep: &Sweep, session: &Session<'_>, no_progress: bool) -> Result<Duration, Failure> {
+fn estimate(lives: &Lives, session: &Session<'_>, no_progress: bool) -> Result<Duration, Failure> {
     let stop = stop_on_signal()?;
     let progress = Progress::steps(no_progress);
     progress.step("simulating one life to estimate the time", 0, 1);
@@ -139,53 +138,10 @@ fn estimate(sweep: &Sweep, session: &Session<'_>, no_progress: bool) -> Result<D
     let time = start.elapsed();
     progress.finish();
     outcome?;
-    let all = sweep.numbers().len() - session.places_done();
-    let tries = sweep.lives() as f64 / sweep.setups().len() as f64;
-    let left = tries * all as f64 / sweep.numbers().len().max(1) as f64;
+    let all = lives.numbers().len() - session.places_done();
+    let tries = lives.lives() as f64 / lives.setups().len() as f64;
+    let left = tries * all as f64 / lives.numbers().len().max(1) as f64;
     Ok(time.mul_f64(left / cores() as f64))
-}
-
-/// The output of `--dry-run`.
-pub fn describe(sweep: &Sweep) -> String {
-    let mut text = format!("sweep {}: {}\n", sweep.name, sweep.title);
-    let count = |count: usize, one: &str, several: &str| match count {
-        1 => format!("1 {one}"),
-        count => format!("{count} {several}"),
-    };
-    let _ = writeln!(
-        text,
-        "{} × {} × {} × {}, {}: {}",
-        count(sweep.devices.len(), "drive", "drives"),
-        count(
-            sweep.over_provisioning.len().max(1),
-            "over-provisioning",
-            "over-provisionings"
-        ),
-        count(sweep.gc.len(), "way to clean", "ways to clean"),
-        count(sweep.fills.len(), "fill", "fills"),
-        count(sweep.seeds as usize, "seed", "seeds"),
-        match sweep.only {
-            Some(_) => format!("{} of {} places", sweep.numbers().len(), sweep.places()),
-            None => count(sweep.places() as usize, "place", "places"),
-        }
-    );
-    let _ = writeln!(
-        text,
-        "each unencrypted, and under {} with {}: {} lives",
-        count(sweep.policies.len(), "TRIM policy", "TRIM policies"),
-        count(sweep.ciphers.len(), "cipher", "ciphers"),
-        sweep.lives()
-    );
-    for workload in &sweep.workloads {
-        let _ = writeln!(
-            text,
-            "  {}: {} blocks, depth {}, on the aged drive",
-            workload.name,
-            workload.block_size.display().iec(),
-            workload.queue_depth
-        );
-    }
-    text
 }
 
 /// Cores that this process may use.

@@ -1,197 +1,148 @@
-//! `cryptmark run` on the tier of file systems.
+//! A plan on file systems, measured by agents on this kernel and in the lab kernel.
 
-#[cfg(target_os = "linux")]
-mod agents;
-#[cfg(not(target_os = "linux"))]
-#[path = "file_systems/elsewhere.rs"]
-mod agents;
-
-use super::{Destination, Failure, RunOptions, TierName, print, seed_of_now};
+use crate::cli::VERSION;
+use crate::cli::run::{Destination, Failure, Progress, RunOptions, energy, stop_on_signal};
+use crate::cli::volume::disk::Names;
+use block::hold::{self, Hold};
+use block::signature;
 use bytesize::ByteSize;
-use lab::file_system::Operation;
-use lab::file_system::plan::FileSystemPlan;
-use lab::plan::{Experiment, Until};
-use std::fmt::Write as _;
+use lab::experiment::FileSystems;
+use lab::file_system::agent::Ended;
+use lab::file_system::{Backing, Kernel};
+use lab::kernel::{KernelError, Lab, Version};
+use lab::run::new_id;
+use lab::session::file_system::Surroundings;
+use lab::session::{Session, SessionError};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom};
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 
-/// The plan if none is named.
-const PLAN: &str = "file-systems";
-
-/// The default of the option for plans.
-const UNNAMED: &str = "quick";
-
-/// The plan that `options` ask for, with their changes; `None` if it isn't a plan of file systems.
-pub(super) fn plan(options: &RunOptions) -> Result<Option<FileSystemPlan>, Failure> {
-    let asked = matches!(options.tier, Some(TierName::Fs)) || !options.commands.is_empty();
-    let name = match options.plan.as_str() {
-        UNNAMED if asked => PLAN,
-        name => name,
-    };
-    let mut plan = match (Experiment::load(name)?, options.tier) {
-        (Experiment::FileSystems(plan), None | Some(TierName::Fs)) => plan,
-        (Experiment::FileSystems(_), Some(_)) => {
-            return Err(Failure::new(
-                2,
-                format!("the plan {name} measures file systems"),
-                "Omit --tier, or choose another plan: `cryptmark plans`.",
-            ));
-        }
-        (Experiment::Sweep(_), _) => {
-            return Err(Failure::new(
-                2,
-                format!("{name} is a sweep of simulated drives"),
-                format!("Run it: cryptmark drive sweep {name}."),
-            ));
-        }
-        (Experiment::KeyDerivations, _) => {
-            return Err(Failure::new(
-                2,
-                format!("{name} is the plan kdf, which takes no options of its own"),
-                "Run it: cryptmark run kdf.",
-            ));
-        }
-        (Experiment::Storage(_), _) if asked || options.jobs.is_some() => {
-            return Err(Failure::new(
-                2,
-                format!("the plan {name} does not measure file systems"),
-                "Choose file-systems or crypto-fs, or omit the plan: `cryptmark plans`.",
-            ));
-        }
-        (Experiment::Storage(_), _) => return Ok(None),
-    };
-    if options.quick
-        && let Some(quick) = &plan.quick
-        && let Experiment::FileSystems(quick) = Experiment::load(quick)?
-    {
-        plan = quick;
-    }
-    options.refuse_what_is_no_file_systems()?;
-    if let Some(size) = options.size {
-        plan.size = size;
-    }
-    if options.quick {
-        plan.repetitions = 3;
-    }
-    if let Some(repeat) = options.repeat {
-        plan.repetitions = repeat;
-        plan.until = None;
-    }
-    if let Some(until) = Until::changed(plan.until, options.time, options.precision) {
-        plan.until = Some(until);
-    }
-    if !options.systems.is_empty() {
-        plan.systems.clone_from(&options.systems);
-    }
-    if !options.ciphers.is_empty() {
-        plan.ciphers.clone_from(&options.ciphers);
-        // The plan's key size belongs to the plan's ciphers.
-        plan.key_size = None;
-    }
-    if let Some(bits) = options.key_size {
-        plan.key_size = Some(bits);
-    }
-    if let Some(size) = options.sector_sizes.first() {
-        plan.sector_size = *size;
-    }
-    if let Some(jobs) = options.jobs {
-        plan.jobs = jobs;
-    }
-    if !options.commands.is_empty() {
-        let commands = options.commands.iter();
-        plan.operations = commands.map(|line| Operation::command(line)).collect();
-    }
-    plan.validate()?;
-    Ok(Some(plan))
-}
-
-/// Runs the command.
+/// Measures.
 pub(super) fn run(
     options: &RunOptions,
-    plan: &FileSystemPlan,
-    store: Option<&str>,
-) -> Result<(), Failure> {
-    if options.dry_run {
-        return print(&describe(plan, &options.at));
-    }
-    let destination = Destination::open(&options.output, store)?;
-    let seed = options.seed.unwrap_or_else(seed_of_now);
-    measure(options, plan, seed, destination)
-}
-
-/// Measures a plan.
-pub(super) fn measure(
-    options: &RunOptions,
-    plan: &FileSystemPlan,
+    mut plan: FileSystems,
     seed: u64,
     destination: Destination<'_>,
 ) -> Result<(), Failure> {
-    agents::run(options, plan.clone(), seed, destination)
+    let (at, _held) = options.backing(&mut plan)?;
+    plan.in_directory = !rustix::process::geteuid().is_root() && plan.encrypts_files_here();
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::new(
+            1,
+            format!("cannot find this program: {error}"),
+            "Start it from where it is installed.",
+        )
+    })?;
+    let stop = stop_on_signal()?;
+    let progress = Progress::new(options.output.no_progress, 0);
+    let labs = [(Kernel::Lab, Version::V5_10), (Kernel::Lab6, Version::V6_1)]
+        .map(|(kernel, version)| (kernel, Lab::find(version)));
+    let boot = |kernel: Kernel, arguments: &[OsString], writable: &Path, stop: &AtomicBool| {
+        let lab = labs.iter().find(|(known, _)| *known == kernel);
+        match lab.map(|(_, lab)| lab) {
+            Some(Ok(lab)) => in_lab(lab, &program, arguments, writable, stop),
+            Some(Err(error)) => Err(unusable_kernel(error)),
+            None => unreachable!("an agent of this kernel is not booted"),
+        }
+    };
+    let absent = labs.iter().filter_map(|(kernel, lab)| {
+        let error = lab.as_ref().err()?;
+        Some((*kernel, format!("{error}. {}", error.remedy())))
+    });
+    let surroundings = Surroundings {
+        program: &program,
+        at,
+        named: options.at(),
+        boot: &boot,
+        absent: absent.collect(),
+    };
+    let session = Session::of_file_systems(&plan, surroundings, seed, new_id())?;
+    let metering = energy::metering(options, true, &stop, &progress)?;
+    let session = session.built_as(VERSION).metered_by(metering);
+    destination.begin(session.header())?;
+    destination.receive(&progress, |keeper| session.measure(&stop, keeper))
+}
+
+/// Memory of the lab kernel, MiB. Every system under jffs2 has an image there and the cache of one.
+/// Memory that it does not use takes none of this machine's.
+const LAB_MEMORY: u32 = 3072;
+
+/// The bytes that programs there keep when they free them, by mallopt(3). The first access to a
+/// page costs as much as ten system calls elsewhere. `mkfs.cramfs` would take and give back 256 KiB
+/// for every 4 KiB that it packs.
+const KEPT_MEMORY: &str = "67108864";
+
+/// Runs this program in the lab kernel.
+fn in_lab(
+    kernel: &Lab,
+    program: &Path,
+    arguments: &[OsString],
+    writable: &Path,
+    stop: &AtomicBool,
+) -> Result<Ended, SessionError> {
+    let mut command = vec![program.into()];
+    command.extend_from_slice(arguments);
+    let job = lab::kernel::Job::new(command).map(|mut job| {
+        for name in ["MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_"] {
+            job.environment.push((name.into(), KEPT_MEMORY.into()));
+        }
+        lab::kernel::Job {
+            writable: vec![writable.to_owned()],
+            memory_mib: LAB_MEMORY,
+            ..job
+        }
+    });
+    let output = job.and_then(|job| kernel.output(&job, stop));
+    match output {
+        Ok(output) => Ok(Ended {
+            how: format!("exit code {}", output.code),
+            said: output.errors,
+        }),
+        Err(error) => Err(unusable_kernel(&error)),
+    }
+}
+
+fn unusable_kernel(error: &KernelError) -> SessionError {
+    SessionError::Agent {
+        what: error.to_string(),
+        remedy: error.remedy(),
+    }
 }
 
 impl RunOptions {
-    /// Refuses options that would have no effect here.
-    fn refuse_what_is_no_file_systems(&self) -> Result<(), Failure> {
-        let given = [
-            ("--threads", !self.threads.is_empty()),
-            ("--cores", self.cores.is_some()),
-            ("--driver", self.driver.is_some()),
-            ("--backend", self.backend.is_some()),
-        ];
-        if let Some((name, _)) = given.iter().find(|(_, given)| *given) {
-            return Err(Failure::new(
+    /// The storage for the measurements. Data that are there may be overwritten, and a device is
+    /// used whole. A file is returned open, with its lock. Devices are held by the mounts on them.
+    fn backing(&self, plan: &mut FileSystems) -> Result<(Backing, Option<File>), Failure> {
+        let unusable = |error: std::io::Error| {
+            Failure::new(
                 2,
-                format!("{name} does not apply to file systems"),
-                "Omit it. --jobs sets how many operations run at a time.",
-            ));
-        }
-        if self.sector_sizes.len() > 1 {
-            return Err(Failure::new(
-                2,
-                "file systems are measured with one sector size at a time",
-                "Give --sector-size once.",
-            ));
-        }
-        Ok(())
-    }
-}
-
-/// The output of `--dry-run`.
-pub(super) fn describe(plan: &FileSystemPlan, at: &Path) -> String {
-    let names = |names: &[String]| names.join(", ");
-    let file_systems: Vec<String> = plan.file_systems.iter().map(|f| f.name().into()).collect();
-    let systems: Vec<String> = plan.systems.iter().map(|s| s.as_str().into()).collect();
-    let mut text = format!(
-        "plan {}: {}\n{} on {} at {}, removed afterwards\n",
-        plan.name,
-        plan.title,
-        names(&file_systems),
-        plan.size.display().iec(),
-        at.display(),
-    );
-    for operation in &plan.operations {
-        let files = operation.files();
-        let _ = match files.count {
-            0 => writeln!(text, "  {}", operation.name),
-            count => writeln!(
-                text,
-                "  {}: {count} file(s), {} in all",
-                operation.name,
-                ByteSize(files.bytes()).display().iec()
-            ),
+                format!("cannot use {}: {error}", self.at().display()),
+                "Give --at a directory, a file or a block device.",
+            )
         };
+        if lab::target::names_export(self.at()) {
+            return Err(Failure::new(
+                2,
+                "file systems are not measured on NBD exports",
+                "Measure the export as a block device, without --tier fs. If the kernel has a disk for it, measure that.",
+            ));
+        }
+        let at = fs::canonicalize(self.at()).map_err(unusable)?;
+        if at.is_dir() {
+            return Ok((Backing::File(at), None));
+        }
+        let refused = lab::target::StorageError::Block;
+        signature::guard(&at, self.yes).map_err(refused)?;
+        Names::default().check_settled(&at)?;
+        let held = match at.is_file() {
+            true => Some(hold::open(&at, true, Hold::Usual).map_err(refused)?),
+            false => None,
+        };
+        let size = File::open(&at).and_then(|mut file| file.seek(SeekFrom::End(0)));
+        plan.size = ByteSize(size.map_err(unusable)? / 4096 * 4096);
+        plan.validate()?;
+        Ok((Backing::Named(at), held))
     }
-    let how_long = match &plan.until {
-        Some(until) => format!(
-            "until every cost is known to within {} percentage points, for about {} s",
-            until.precision, until.seconds
-        ),
-        None => format!("{} times", plan.repetitions),
-    };
-    let _ = writeln!(
-        text,
-        "on: plain (twice), {}, each with {}; {how_long}",
-        names(&systems),
-        names(&plan.ciphers),
-    );
-    text
 }

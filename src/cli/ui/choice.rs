@@ -4,9 +4,8 @@ use super::jobs::Kind;
 use crate::cli::Failure;
 use ::report::window::{self, Plan};
 use bytesize::ByteSize;
-use lab::plan::Experiment;
+use lab::experiment::{self, Experiment};
 use lab::probe::{self, Site};
-use lab::session::unlock;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -74,16 +73,13 @@ impl Choice {
         questions.collect()
     }
 
-    /// The plans that ship, and the one that is built in.
+    /// The plans that ship.
     pub fn plans() -> Vec<Plan> {
-        let built_in = "what unlocking costs here, and what a guess costs".to_owned();
-        let all = lab::plan::Plan::shipped().into_iter();
-        let named = all
-            .chain([(unlock::PLAN, built_in)])
-            .map(|(name, title)| Plan {
-                name: name.to_owned(),
-                title,
-            });
+        let all = experiment::shipped().into_iter();
+        let named = all.map(|(name, title)| Plan {
+            name: name.to_owned(),
+            title,
+        });
         named.collect()
     }
 
@@ -137,13 +133,19 @@ impl Choice {
         self.question().map_or(Kind::Run, |question| question.kind)
     }
 
+    /// What is measured; `None` for advice, which uses storage and pauses.
+    fn experiment(&self) -> Option<Experiment> {
+        let plan = match (self.question().map(|question| question.command), &self.plan) {
+            (None, plan) => plan,
+            (Some(["run", plan, ..]), _) => *plan,
+            (Some(_), _) => return None,
+        };
+        Experiment::load(plan).ok()
+    }
+
     /// Whether it can be paused: the agents that measure file systems do not wait.
     pub fn pauses(&self) -> bool {
-        let plan = match self.what.as_str() {
-            A_PLAN => Experiment::load(&self.plan),
-            _ => return true,
-        };
-        !matches!(plan, Ok(Experiment::FileSystems(_)))
+        !matches!(self.experiment(), Some(Experiment::FileSystems(_)))
     }
 
     /// The command, without what a confirmation adds.
@@ -176,7 +178,8 @@ impl Choice {
 
     /// Whether no storage is touched.
     fn is_in_memory(&self) -> bool {
-        self.what == "ciphers" || (self.what == A_PLAN && self.plan == unlock::PLAN)
+        self.experiment()
+            .is_some_and(|experiment| !experiment.uses_storage())
     }
 
     /// The file, disk or export that would be overwritten.

@@ -2,6 +2,7 @@
 
 use super::gauge::{Gauge, Part, Value};
 use super::{Fault, battery, hwmon, powercap};
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -132,6 +133,16 @@ impl FromStr for Choice {
             "auto" => Self::Auto,
             "none" => Self::Off,
             name => Self::Named(name.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(match self {
+            Self::Auto => "auto",
+            Self::Off => "none",
+            Self::Named(name) => name,
         })
     }
 }

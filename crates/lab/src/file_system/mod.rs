@@ -19,7 +19,6 @@
 mod error;
 mod job;
 mod operation;
-pub mod plan;
 
 #[cfg(target_os = "linux")]
 pub mod agent;
@@ -50,7 +49,7 @@ pub use error::FileSystemError;
 #[cfg(target_os = "linux")]
 pub use event::{Event, OperationSample};
 pub use job::{Backing, DmOption, Encrypter, FileCipher, Job, Kernel, Subject};
-pub use operation::{Files, Operation, OperationError};
+pub use operation::{Files, Kind as OperationKind, Operation, OperationError};
 #[cfg(target_os = "linux")]
 pub use runner::run;
 

@@ -1,6 +1,6 @@
 //! [`RunError`].
 
-use crate::plan::PlanError;
+use crate::experiment::PlanError;
 use crate::record::Run;
 use crate::session::SessionError;
 use crate::target::StorageError;
@@ -18,15 +18,9 @@ pub enum RunError {
         /// The plan's name.
         plan: String,
     },
-    /// Lives of simulated drives are not a plan.
-    #[error("{plan} is a sweep of simulated drives, which only the program cryptmark runs")]
-    Sweep {
-        /// The sweep's name.
-        plan: String,
-    },
-    /// Key derivations have nothing else that could be changed.
-    #[error("only the repetitions of key derivations can be changed")]
-    Derivations,
+    /// A library overwrites nothing of a user's, and reads no energy sensor.
+    #[error("only the program cryptmark overwrites what is there, or reads an energy sensor")]
+    OnlyTheProgram,
     /// The storage cannot be had.
     #[error(transparent)]
     Storage(#[from] StorageError),
@@ -52,8 +46,7 @@ impl RunError {
         match self {
             Self::Plan(error) => error.remedy(),
             Self::FileSystems { plan } => format!("Run it: `cryptmark run {plan}`."),
-            Self::Sweep { plan } => format!("Run it: `cryptmark drive sweep {plan}`."),
-            Self::Derivations => "Leave the other changes out.".into(),
+            Self::OnlyTheProgram => "Leave it out.".into(),
             Self::Storage(error) => error.remedy(),
             Self::Session(error) | Self::Failed { source: error, .. } => error.remedy(),
             Self::Stopped => "Run it again.".into(),

@@ -1,11 +1,12 @@
 //! [`prepare`]: the storage and the systems of a plan, ready to be measured.
 
 use super::{RunError, new_id};
-use crate::plan::Plan;
-use crate::record::Tier;
+use crate::experiment::{Devices, Experiment};
 use crate::session::{Session, SessionError, Visit};
-use crate::target::{Backend, Storage, StorageError};
+use crate::target::unlock::RECIPES;
+use crate::target::{Storage, StorageError, System};
 use std::fmt;
+use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 
 /// A step of a run, for progress. Its `Display` says what is done, in words.
@@ -62,38 +63,70 @@ pub type Told<'a> = dyn FnMut(Step<'_>) -> ControlFlow<()> + 'a;
 /// A listener that hears the bytes filled so far and may stop the filling.
 pub type Filling<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 
-/// Prepares the storage of a plan of ciphers or devices, and opens its systems on it. A plan of
-/// ciphers gets memory, and one of simulated drives needs no storage. Any other has the storage
-/// that `place` makes. `backend` forces one of the built-in engine.
+/// Prepares the storage of an experiment, and opens its systems on it. Real devices have the
+/// storage that `place` makes; nothing else needs storage.
 ///
 /// The storage must live until the session has measured.
 ///
 /// # Errors
-/// [`RunError::Storage`] and [`RunError::Session`], also if `told` stops it.
-pub fn prepare<'a>(
-    plan: &'a Plan,
-    backend: Option<Backend>,
+/// [`RunError::Storage`] and [`RunError::Session`], also if `told` stops it;
+/// [`RunError::FileSystems`].
+pub fn prepare(
+    experiment: &Experiment,
     seed: u64,
     place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, StorageError>,
     told: &mut Told<'_>,
-) -> Result<(Session<'a>, Storage), RunError> {
-    let total = plan.extent_bytes();
-    let storage = match plan.tier {
-        Tier::Cipher => Storage::memory(total, seed)?,
-        _ if plan.is_simulated() => Storage::none(),
-        _ => place(&mut |done| told(Step::Filling { done, total }))?,
+) -> Result<(Session<'static>, Storage), RunError> {
+    let session = match experiment {
+        Experiment::Devices(devices) => return open(devices, seed, place, told),
+        Experiment::Ciphers(ciphers) => {
+            if ciphers.cores > 1 {
+                go_on(told(Step::Sharing))?;
+            }
+            Session::of_ciphers(ciphers, seed, new_id())?
+        }
+        Experiment::Derivations(all) => Session::of_derivations(all, RECIPES, seed, new_id())?,
+        Experiment::Lives(lives) => {
+            let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+            Session::of_lives(lives, cores, seed, new_id())?
+        }
+        Experiment::FileSystems(plan) => {
+            let plan = plan.name.clone();
+            return Err(RunError::FileSystems { plan });
+        }
     };
-    let flow = if plan.systems.iter().any(|system| system.drive().is_some()) {
-        told(Step::FillingDrive { done: 0, total })
-    } else if plan.cores > 1 {
-        told(Step::Sharing)
-    } else {
-        ControlFlow::Continue(())
+    Ok((session, Storage::none()))
+}
+
+fn open(
+    devices: &Devices,
+    seed: u64,
+    place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, StorageError>,
+    told: &mut Told<'_>,
+) -> Result<(Session<'static>, Storage), RunError> {
+    let total = devices.extent_bytes();
+    let storage = match devices.is_simulated() {
+        true => Storage::none(),
+        false if devices.in_memory => Storage::memory(total, seed)?,
+        false => place(&mut |done| told(Step::Filling { done, total }))?,
     };
-    if flow.is_break() {
-        return Err(SessionError::Interrupted.into());
+    if devices
+        .systems
+        .iter()
+        .any(|system| system.drive().is_some())
+    {
+        go_on(told(Step::FillingDrive { done: 0, total }))?;
+    } else if devices.cores > 1 && devices.systems.contains(&System::Builtin) {
+        go_on(told(Step::Sharing))?;
     }
     let filling = &mut |done| told(Step::FillingDrive { done, total });
-    let session = Session::open_watched(plan, &storage, backend, seed, new_id(), filling)?;
+    let session = Session::of_devices(devices, &storage, seed, new_id(), filling)?;
     Ok((session, storage))
+}
+
+fn go_on(flow: ControlFlow<()>) -> Result<(), SessionError> {
+    match flow.is_break() {
+        true => Err(SessionError::Interrupted),
+        false => Ok(()),
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::subject::{InJava, InMemory, Once, Subject};
 use super::{SLOW, SessionError, WARM_UP};
-use crate::plan::Plan;
-use crate::record::{Device, Trial};
+use crate::experiment::{Ciphers, Devices, Schedule};
+use crate::record::{Device, Tier, Trial};
 use crate::target::java::{JavaCipher, JavaError};
 use crate::target::{Bare, Encryption, Storage, System, Target, TargetError};
 use crate::trial::{Sample, Samples, TrialError};
@@ -29,7 +29,7 @@ pub(super) struct Cell {
 }
 
 /// No samples of the workloads of `plan` yet.
-fn unmeasured(plan: &Plan) -> Vec<Samples> {
+fn unmeasured(plan: &Schedule) -> Vec<Samples> {
     vec![Samples::new(plan.looks()); plan.workloads.len()]
 }
 
@@ -39,7 +39,7 @@ impl Cell {
         subject: Box<dyn Subject>,
         label: String,
         identity: Trial,
-        plan: &Plan,
+        plan: &Schedule,
     ) -> Self {
         Self {
             subject,
@@ -52,7 +52,12 @@ impl Cell {
         }
     }
 
-    pub(super) fn device(target: Target, plan: &Plan, storage: &Storage) -> Self {
+    pub(super) fn device(
+        target: Target,
+        devices: &Devices,
+        plan: &Schedule,
+        storage: &Storage,
+    ) -> Self {
         let encryption = target.encryption;
         let sharing = encryption.and_then(|encryption| encryption.shares());
         let mut label = match &encryption {
@@ -72,10 +77,10 @@ impl Cell {
             label += &format!(" on {cores} cores");
         }
         // Smaller requests are one core's work, which is measured anyway.
-        let least = sharing.filter(|_| plan.all_cores);
+        let least = sharing.filter(|_| devices.all_cores);
         let least = least.map_or(0, |(_, smallest)| smallest);
         let identity = Trial {
-            tier: plan.tier,
+            tier: devices.tier(),
             system: target.system.as_str().to_owned(),
             system_version: target.version.clone(),
             backend: target.backend.zip(encryption).map(|(b, by)| by.engine(b)),
@@ -97,29 +102,29 @@ impl Cell {
         }
     }
 
-    pub(super) fn bare(bare: Arc<Bare>, plan: &Plan) -> Self {
+    pub(super) fn bare(bare: Arc<Bare>, ciphers: &Ciphers, plan: &Schedule) -> Self {
         let identity = Trial {
             system: bare.system.as_str().to_owned(),
             system_version: bare.version.clone(),
             backend: bare.backend.map(|backend| bare.encryption.engine(backend)),
             constant_time: bare.constant_time,
-            ..in_memory(&bare.encryption, plan)
+            ..in_memory(&bare.encryption, ciphers)
         };
-        let extent = plan.extent_bytes();
+        let extent = ciphers.extent_bytes();
         Self::of_cipher(Box::new(InMemory { bare, extent }), identity, plan)
     }
 
-    pub(super) fn java(java: JavaCipher, plan: &Plan) -> Self {
+    pub(super) fn java(java: JavaCipher, ciphers: &Ciphers, plan: &Schedule) -> Self {
         let identity = Trial {
             system: System::Java.as_str().to_owned(),
             system_version: java.version().to_owned(),
-            ..in_memory(&java.encryption, plan)
+            ..in_memory(&java.encryption, ciphers)
         };
         let subject = InJava::new(java, plan.repetitions);
         Self::of_cipher(Box::new(subject), identity, plan)
     }
 
-    fn of_cipher(subject: Box<dyn Subject>, identity: Trial, plan: &Plan) -> Self {
+    fn of_cipher(subject: Box<dyn Subject>, identity: Trial, plan: &Schedule) -> Self {
         let cipher = identity.cipher.as_deref().unwrap_or_default();
         let sector_bytes = identity.sector_bytes.unwrap_or_default();
         let label = format!("{} {cipher} {sector_bytes}", identity.system);
@@ -151,7 +156,7 @@ impl Cell {
 
     /// Whether the plan asks it of this cell: a shard measures some of the
     /// workloads on some of the drives.
-    pub(super) fn is_asked(&self, plan: &Plan, workload: &Workload) -> bool {
+    pub(super) fn is_asked(&self, plan: &Schedule, workload: &Workload) -> bool {
         let only = self.only.as_ref();
         if workload.block_bytes() < self.least
             || only.is_some_and(|of| !of.contains(&workload.name))
@@ -164,7 +169,7 @@ impl Cell {
 
     /// Whether a slow cell was visited often enough. Earlier rounds stay whole,
     /// so what is compared is still paired.
-    pub(super) fn had_its_time(&self, plan: &Plan, workload: &Workload, index: usize) -> bool {
+    pub(super) fn had_its_time(&self, plan: &Schedule, workload: &Workload, index: usize) -> bool {
         let (true, Some(enough), Some(seconds)) = (
             self.subject.may_be_slow(),
             plan.slow_repetitions,
@@ -240,10 +245,10 @@ impl Cell {
     }
 }
 
-/// The fields that all in-memory ciphers of `plan` share.
-fn in_memory(encryption: &Encryption, plan: &Plan) -> Trial {
+/// The fields that all `ciphers` share.
+fn in_memory(encryption: &Encryption, ciphers: &Ciphers) -> Trial {
     Trial {
-        tier: plan.tier,
+        tier: Tier::Cipher,
         cipher: Some(encryption.spec.to_string()),
         key_bits: Some(encryption.key_bits),
         sector_bytes: Some(encryption.sector_size.bytes() as u32),
@@ -251,7 +256,7 @@ fn in_memory(encryption: &Encryption, plan: &Plan) -> Trial {
             kind: "ram".into(),
             path_kind: "memory".into(),
             engine: "memory".into(),
-            size: plan.extent_bytes(),
+            size: ciphers.extent_bytes(),
             ..Device::default()
         },
         ..Trial::default()

@@ -72,7 +72,7 @@ impl Session<'_> {
 mod tests {
     use super::*;
     use crate::energy::tests::Machine;
-    use crate::plan::Plan;
+    use crate::experiment::Schedule;
     use crate::record::{EnergyVerdict, Run, Trial};
     use crate::session::subject::Subject;
     use crate::session::{Session, Unwatched};
@@ -81,6 +81,7 @@ mod tests {
     use bytesize::ByteSize;
     use std::cell::RefCell;
     use std::rc::Rc;
+    use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
@@ -124,10 +125,10 @@ mod tests {
         let rest = |time: Duration| machine.borrow_mut().passes(time.as_secs_f64(), &[IDLE]);
         let metering = Metering::begin(meter, rest).unwrap();
         let block = ByteSize::mb(500);
-        let plan = Plan {
+        let plan = Schedule {
             repetitions: 6,
             workloads: vec![Workload::new("r", Pattern::Random, Mix::Read, block)],
-            ..Plan::empty()
+            ..Schedule::default()
         };
         let cell = |system: &str, watts: f64| {
             let consumer = Consumer {
@@ -147,7 +148,8 @@ mod tests {
             cell("builtin", 12.0),
             cell("none", 10.0),
         ];
-        let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
+        let session =
+            Session::of(Arc::new(plan), 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
         let session = session.metered_by(has_sensor.then_some(metering));
         let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
         outcome.unwrap();

@@ -1,7 +1,7 @@
 //! [`SessionError`].
 
+use crate::experiment::PlanError;
 use crate::file_system::FileSystemError;
-use crate::plan::PlanError;
 #[cfg(target_os = "linux")]
 use crate::target::served::ServedError;
 use crate::target::simulated::SimulatedError;

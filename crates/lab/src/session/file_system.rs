@@ -9,12 +9,12 @@ use super::rounds::Stage;
 use super::subject::{Once, Subject};
 use super::{Observer, Session, SessionError, Way};
 use crate::clock::Clock;
+use crate::experiment::file_systems::{FileSystems, base_job, system_name};
+use crate::experiment::{Schedule, Until};
 use crate::file_system::agent::{self, Ended, Told};
-use crate::file_system::plan::{FileSystemPlan, base_job, system_name};
 use crate::file_system::{
     self, Backing, Event, FileSystem, FileSystemError, Job, Kernel, OperationSample,
 };
-use crate::plan::{Plan, Until};
 use crate::probe::{self, Pace};
 use crate::record::{Device, Exposure, Host, Tier, Trial};
 use crate::stats::Looks;
@@ -241,7 +241,7 @@ impl Agent {
     }
 
     /// The stacks, and the first again.
-    fn cells(self: &Rc<Self>, plan: &Plan, place: usize, device: &Device) -> Vec<Cell> {
+    fn cells(self: &Rc<Self>, plan: &Schedule, place: usize, device: &Device) -> Vec<Cell> {
         let job = &self.job;
         let again = job.subjects.len();
         let cell = |cell: usize| {
@@ -367,14 +367,13 @@ impl Subject for OnStack {
 }
 
 impl<'a> Session<'a> {
-    /// File systems by `plan`, as a plan of its own in `same`; `id` names the run.
+    /// File systems by `plan`; `id` names the run.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Absent`] if nothing can be measured,
     /// [`SessionError::FileSystem`].
     pub fn of_file_systems(
-        plan: &FileSystemPlan,
-        same: &'a Plan,
+        plan: &FileSystems,
         surroundings: Surroundings<'a>,
         seed: u64,
         id: String,
@@ -394,6 +393,7 @@ impl<'a> Session<'a> {
             &folder.path().join("scratch"),
             seed,
         );
+        let schedule = Arc::new(plan.schedule());
         let mut legs = plan.legs(&surroundings.at, &base)?;
         let mut warnings = Vec::new();
         for (kernel, reason) in &surroundings.absent {
@@ -436,12 +436,12 @@ impl<'a> Session<'a> {
                     heard: RefCell::default(),
                     job,
                 });
-                cells.extend(agent.cells(same, place, &device));
+                cells.extend(agent.cells(&schedule, place, &device));
                 agents.push(agent);
             }
             cells
         };
-        let mut session = Self::of(same, seed, id, warnings, cells)?;
+        let mut session = Self::of(Arc::clone(&schedule), seed, id, warnings, cells)?;
         session.way = Way::Jobs(Jobs {
             surroundings,
             folder,
@@ -462,7 +462,8 @@ impl<'a> Session<'a> {
             let cells = job.subjects.len() as u64 + 1;
             cells * job.operations.len() as u64 * u64::from(job.repetitions)
         };
-        let until = self.plan.until.as_ref();
+        let plan = Arc::clone(&self.plan);
+        let until = plan.until.as_ref();
         let visits = match until {
             Some(until) => (10.0 * until.seconds) as u64,
             None => jobs.agents.iter().map(visits).sum(),
@@ -510,7 +511,7 @@ impl<'a> Session<'a> {
         &mut self,
         jobs: &Jobs<'_>,
         agent: &Agent,
-        stage: &Stage<'_>,
+        stage: &Stage,
         visits: Range<u64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,

@@ -1,12 +1,12 @@
 //! [`Opened`]: the cells of a plan.
 
 use super::cell::Cell;
-use super::simulated::Ciphers;
+use super::simulated::Processors;
 use super::{SessionError, served};
-use crate::plan::Plan;
+use crate::experiment::{Ciphers, Devices, Schedule};
 use crate::target::java::{Java, JavaCipher};
 use crate::target::peer::Absent;
-use crate::target::{Backend, Bare, Encryption, Place, Storage, StorageError, System, Target};
+use crate::target::{Bare, Encryption, Place, Storage, StorageError, System, Target};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -26,8 +26,8 @@ impl Opened {
     /// again; and the same of every simulated drive.
     pub(super) fn over(
         storage: &Storage,
-        plan: &Plan,
-        backend: Option<Backend>,
+        devices: &Devices,
+        plan: &Schedule,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Self, SessionError> {
@@ -35,25 +35,25 @@ impl Opened {
         let mut warnings: Vec<String> = Vec::new();
         let mut drives = Vec::new();
         let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
-        for system in &plan.systems {
+        for system in &devices.systems {
             match system {
                 System::None => {}
                 System::Simulated(_) => drives.push(system),
                 System::Builtin => {
-                    for encryption in plan.encryptions(backend)? {
-                        let encryption = encryption.shared_among(plan.cores)?;
-                        warnings.extend(encryption.tell_sharing(plan.cores));
-                        let shared = match plan.all_cores {
+                    for encryption in devices.encryptions()? {
+                        let encryption = encryption.shared_among(devices.cores)?;
+                        warnings.extend(encryption.tell_sharing(devices.cores));
+                        let shared = match devices.all_cores {
                             true => encryption.on_all_cores(),
                             false => None,
                         };
                         let device = || Arc::clone(&storage.device);
                         let mut made = Vec::new();
                         for encryption in [encryption].into_iter().chain(shared) {
-                            for format in &plan.formats {
+                            for format in &devices.formats {
                                 made.push(Target::volume(device(), encryption, *format)?);
                             }
-                            if plan.formats.is_empty() {
+                            if devices.formats.is_empty() {
                                 made.push(Target::builtin(device(), encryption)?);
                             }
                         }
@@ -64,9 +64,9 @@ impl Opened {
                     }
                 }
                 System::BuiltinNbd | System::BuiltinFuse | System::DmCrypt | System::Served(_) => {
-                    targets.extend(served::open(system, plan, storage, backend, &mut absent)?);
+                    targets.extend(served::open(system, devices, storage, &mut absent)?);
                 }
-                System::Path(name) => match mounted(system, plan, seed) {
+                System::Path(name) => match mounted(system, devices, seed) {
                     Ok(there) => {
                         warnings.extend(there.warnings.iter().map(|w| format!("{name}: {w}")));
                         targets.push(Target::mounted(name, there));
@@ -80,20 +80,20 @@ impl Opened {
                 System::Java => {
                     absent.push("java (it is measured by `cryptmark run java-os`)".to_owned());
                 }
-                System::Absent(_) => absent.push(unsupported(system)),
+                System::UnderFiles(_) => absent.push(of_files(system)),
             }
         }
-        if plan.is_simulated() || targets.len() == 1 && !absent.is_empty() {
+        if plan.is_simulated || targets.len() == 1 && !absent.is_empty() {
             targets.clear();
         } else {
             targets.push(Target::plain(Arc::clone(&storage.device)));
         }
         let ciphers = match drives.is_empty() {
             true => None,
-            false => Some(Ciphers::of(plan, backend)?),
+            false => Some(Processors::of(devices)?),
         };
         let of_targets = targets.iter().flat_map(Target::warnings);
-        for warning in of_targets.chain(ciphers.iter().flat_map(Ciphers::warnings)) {
+        for warning in of_targets.chain(ciphers.iter().flat_map(Processors::warnings)) {
             // Sizes of sectors and keys do not change it.
             if !warnings.contains(&warning) {
                 warnings.push(warning);
@@ -101,11 +101,11 @@ impl Opened {
         }
         let mut cells: Vec<Cell> = targets
             .into_iter()
-            .map(|target| Cell::device(target, plan, storage))
+            .map(|target| Cell::device(target, devices, plan, storage))
             .collect();
         if let Some(ciphers) = ciphers {
             for (number, system) in drives.into_iter().enumerate() {
-                cells.extend(ciphers.before(system, plan, number + 1, seed, filling)?);
+                cells.extend(ciphers.before(system, devices, plan, number + 1, seed, filling)?);
             }
         }
         Ok(Self {
@@ -116,11 +116,11 @@ impl Opened {
     }
 
     /// Every cipher by the engine and by the libraries, and the first again.
-    pub(super) fn bare(plan: &Plan, backend: Option<Backend>) -> Result<Self, SessionError> {
+    pub(super) fn bare(ciphers: &Ciphers, plan: &Schedule) -> Result<Self, SessionError> {
         let mut absent = Vec::new();
         let mut libraries = Vec::new();
         let mut java = None;
-        for system in &plan.systems {
+        for system in &ciphers.systems {
             match system {
                 System::Library(library) => libraries.push(*library),
                 System::Java => match Java::find() {
@@ -133,17 +133,17 @@ impl Opened {
                     system.as_str()
                 )),
                 System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
-                _ => absent.push(unsupported(system)),
+                _ => absent.push(of_files(system)),
             }
         }
-        let wanted = |system: &System| plan.systems.contains(system);
+        let wanted = |system: &System| ciphers.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
         // A user who compares all ciphers protects no data with them, so weak ones need no warning.
         let mut warnings = Vec::new();
-        for encryption in plan.encryptions(backend)? {
-            let encryption = encryption.shared_among(plan.cores)?;
-            warnings.extend(encryption.tell_sharing(plan.cores));
+        for encryption in ciphers.encryptions()? {
+            let encryption = encryption.shared_among(ciphers.cores)?;
+            warnings.extend(encryption.tell_sharing(ciphers.cores));
             let (systems, without) = Bare::open(encryption, &libraries)?;
             missing.add(without, &encryption);
             let by_java = java
@@ -156,9 +156,9 @@ impl Opened {
                 systems
                     .into_iter()
                     .filter(|bare| wanted(&bare.system))
-                    .map(|bare| Cell::bare(Arc::new(bare), plan)),
+                    .map(|bare| Cell::bare(Arc::new(bare), ciphers, plan)),
             );
-            cells.extend(by_java.map(|java| Cell::java(java, plan)));
+            cells.extend(by_java.map(|java| Cell::java(java, ciphers, plan)));
         }
         let again = visited_again(&cells, plan);
         cells.extend(again);
@@ -173,7 +173,7 @@ impl Opened {
 
 /// The first cell of every workload once more, to be asked of those workloads. There are several
 /// such cells if not every request is of whole sectors of all.
-fn visited_again(cells: &[Cell], plan: &Plan) -> Vec<Cell> {
+fn visited_again(cells: &[Cell], plan: &Schedule) -> Vec<Cell> {
     let mut firsts: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     for workload in &plan.workloads {
         if let Some(first) = cells.iter().position(|cell| cell.subject.takes(workload)) {
@@ -192,7 +192,7 @@ fn visited_again(cells: &[Cell], plan: &Plan) -> Vec<Cell> {
 
 /// A test file in the directory of a mounted system, as large as the extent of
 /// all others.
-fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageError> {
+fn mounted(system: &System, devices: &Devices, seed: u64) -> Result<Storage, StorageError> {
     let at = system.directory().unwrap_or(Path::new(""));
     if !at.is_dir() {
         let path = at.to_owned();
@@ -203,7 +203,7 @@ fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageEr
     }
     let place = Place {
         at,
-        size: plan.extent_bytes(),
+        size: devices.extent_bytes(),
         seed,
         overwrite: false,
         engine: None,
@@ -211,12 +211,9 @@ fn mounted(system: &System, plan: &Plan, seed: u64) -> Result<Storage, StorageEr
     Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
 }
 
-fn unsupported(system: &System) -> String {
-    format!(
-        "{} (this version has no support for {})",
-        system.as_str(),
-        system.needs().unwrap_or("it")
-    )
+fn of_files(system: &System) -> String {
+    let name = system.as_str();
+    format!("{name} (it is measured in the tier of file systems)")
 }
 
 /// Libraries that are not there, and ciphers that those which are lack.

@@ -2,7 +2,7 @@
 
 use super::cell::Cell;
 use super::{Observer, Session, SessionError};
-use crate::plan::Until;
+use crate::experiment::Until;
 use crate::stats::{self, Looks};
 use crate::summary::{self, Reference};
 use std::collections::BTreeMap;
@@ -178,7 +178,7 @@ impl Session<'_> {
 
     /// The cell that `cell` is compared with; `cells` are those of the workload.
     pub(super) fn reference(&self, workload: usize, cell: usize, cells: &[usize]) -> Option<usize> {
-        if !self.plan.is_bare() {
+        if !self.plan.is_bare {
             return cells.first().copied().filter(|first| *first != cell);
         }
         let (first, again) = self.twice(cells).unzip();

@@ -8,6 +8,7 @@ use crate::stats::Steady;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The preparation of a device according to SNIA's specification: sequential requests of 128 KiB,
@@ -16,14 +17,14 @@ const PRECONDITION_BLOCK: ByteSize = ByteSize::kib(128);
 const PRECONDITION_DEPTH: u32 = 8;
 
 /// The workloads that are measured together, in rounds.
-pub(super) struct Stage<'a> {
+pub(super) struct Stage {
     /// Places of workloads in the plan.
     pub(super) workloads: Vec<usize>,
     /// The only place that is visited, if each place has its own time. All its workloads then
     /// follow each other.
     pub(super) place: Option<usize>,
     /// The test that begins with a prepared device and ends when that is steady.
-    pub(super) test: Option<&'a SteadyTest>,
+    pub(super) test: Option<SteadyTest>,
     /// Clock readings at its beginning and at its latest end, if the stage ends when all cells are
     /// decided.
     pub(super) time: Option<Range<u64>>,
@@ -47,7 +48,7 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        let plan = self.plan;
+        let plan = Arc::clone(&self.plan);
         let a_round: usize = plan.workloads.iter().map(|w| self.cells_of(w).len()).sum();
         let visits = u64::from(plan.repetitions) * a_round as u64;
         let mut done = 0;
@@ -63,7 +64,7 @@ impl<'a> Session<'a> {
     /// Rounds until there is enough of them; the visits done by then.
     pub(super) fn stage(
         &mut self,
-        stage: &Stage<'_>,
+        stage: &Stage,
         visits: Range<u64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
@@ -85,15 +86,15 @@ impl<'a> Session<'a> {
             }
             // The time of a pause is not measuring time.
             let now = clock.now() - (self.paused - paused);
-            let enough = match (stage.test, &stage.time) {
+            let enough = match (&stage.test, &stage.time) {
                 (Some(test), _) => self.is_steady(test),
                 (None, Some(time)) => {
                     let tenths = (10.0 * clock.seconds(now - time.start)) as u64;
                     done = (visits.start + tenths).min(visits.end);
                     let decided = self.is_whole_decided(stage);
                     let late = now + (now - begun) > time.end;
-                    if let Some(until) = self.plan.until.as_ref().filter(|_| late && !decided) {
-                        self.end(self.turns(stage, 0).concat(), until);
+                    if let Some(until) = self.plan.until.filter(|_| late && !decided) {
+                        self.end(self.turns(stage, 0).concat(), &until);
                     }
                     decided || late
                 }
@@ -108,7 +109,7 @@ impl<'a> Session<'a> {
 
     /// The visits of a round: the cells of each workload in turn, or all workloads of each cell of
     /// a place.
-    pub(super) fn turns(&self, stage: &Stage<'_>, round: u32) -> Vec<Vec<(usize, usize)>> {
+    pub(super) fn turns(&self, stage: &Stage, round: u32) -> Vec<Vec<(usize, usize)>> {
         let of = |index: usize| {
             self.in_turns(index, round)
                 .into_iter()
@@ -133,19 +134,19 @@ impl<'a> Session<'a> {
     }
 
     /// Whether more rounds of a place would say nothing more that is asked for.
-    pub(super) fn is_whole_decided(&mut self, stage: &Stage<'_>) -> bool {
+    pub(super) fn is_whole_decided(&mut self, stage: &Stage) -> bool {
         self.renew();
-        let Some(until) = &self.plan.until else {
+        let Some(until) = self.plan.until else {
             return false;
         };
         let mut visited = self.turns(stage, 0).into_iter().flatten();
-        visited.all(|(workload, cell)| self.is_decided(workload, cell, until))
+        visited.all(|(workload, cell)| self.is_decided(workload, cell, &until))
     }
 
     /// All workloads at once, or those of each test.
-    pub(super) fn stages(&self) -> Vec<Stage<'a>> {
-        let plan = self.plan;
-        let Some(steady) = &plan.steady else {
+    pub(super) fn stages(&self) -> Vec<Stage> {
+        let plan = &self.plan;
+        let Some((steady, _)) = &plan.steady else {
             return vec![Stage {
                 workloads: (0..plan.workloads.len()).collect(),
                 place: None,
@@ -153,12 +154,12 @@ impl<'a> Session<'a> {
                 time: None,
             }];
         };
-        let stage = |test: &'a SteadyTest| Stage {
+        let stage = |test: &SteadyTest| Stage {
             workloads: (0..plan.workloads.len())
                 .filter(|&index| test.workloads.contains(&plan.workloads[index].name))
                 .collect(),
             place: None,
-            test: Some(test),
+            test: Some(test.clone()),
             time: None,
         };
         steady.tests.iter().map(stage).collect()
@@ -167,17 +168,18 @@ impl<'a> Session<'a> {
     /// Purges every device that supports it, and writes all of it in order.
     pub(super) fn prepare(
         &mut self,
-        stage: &Stage<'_>,
+        stage: &Stage,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        let Some(conditioning) = &mut self.run.conditioning else {
+        let (Some(conditioning), Some((_, size))) = (&mut self.run.conditioning, &self.plan.steady)
+        else {
             return Ok(());
         };
-        let test = stage.test.map_or("", |test| test.name.as_str());
+        let test = stage.test.as_ref().map_or("", |test| test.name.as_str());
         let workload = Workload {
             queue_depth: PRECONDITION_DEPTH,
-            bytes: Some(self.plan.size * u64::from(conditioning.precondition)),
+            bytes: Some(*size * u64::from(conditioning.precondition)),
             ..Workload::new(
                 &format!("preconditioning for {test}"),
                 Pattern::Sequential,
@@ -243,7 +245,7 @@ impl<'a> Session<'a> {
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<u64, SessionError> {
-        let plan = self.plan;
+        let plan = Arc::clone(&self.plan);
         let Turn { round, visits, .. } = turn;
         let mut done = visits.start;
         let once = Once {
@@ -259,7 +261,7 @@ impl<'a> Session<'a> {
                 (workload.seconds, workload.bytes) = (Some(seconds), None);
             }
             let subject = &self.cells[cell];
-            if subject.had_its_time(plan, &workload, index) {
+            if subject.had_its_time(&plan, &workload, index) {
                 done += 1;
                 continue;
             }

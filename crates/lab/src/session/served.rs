@@ -1,12 +1,12 @@
 //! Systems that reach the extent through the kernel or another program, opened.
 
 use super::SessionError;
-use crate::plan::Plan;
+use crate::experiment::Devices;
 use crate::target::served::{self, ServedError};
-use crate::target::{Backend, Encryption, Storage, System, Target};
+use crate::target::{Encryption, Storage, System, Target};
 use std::sync::Arc;
 
-/// Opens `system` with every cipher of `plan`, and checks that it encrypts. Absent systems are
+/// Opens `system` with every cipher of `devices`, and checks that it encrypts. Absent systems are
 /// added to `absent`.
 ///
 /// # Errors
@@ -14,9 +14,8 @@ use std::sync::Arc;
 /// [`SessionError::Plan`].
 pub(super) fn open(
     system: &System,
-    plan: &Plan,
+    devices: &Devices,
     storage: &Storage,
-    backend: Option<Backend>,
     absent: &mut Vec<String>,
 ) -> Result<Vec<Target>, SessionError> {
     let at_once = storage.description.kind == "ram";
@@ -29,7 +28,7 @@ pub(super) fn open(
     };
     let is_ours = matches!(system, System::BuiltinNbd | System::BuiltinFuse);
     let mut targets = Vec::new();
-    for encryption in plan.encryptions(backend.filter(|_| is_ours))? {
+    for encryption in devices.encryptions_on(devices.backend.filter(|_| is_ours))? {
         match open(encryption) {
             Ok(target) => {
                 target.self_check(&*storage.device)?;

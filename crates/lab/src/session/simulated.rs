@@ -4,14 +4,15 @@ use super::SessionError;
 use super::cell::Cell;
 use super::subject::OnDrive;
 use crate::clock::Clock;
-use crate::plan::Plan;
+use crate::experiment::{Devices, Lives, Schedule};
 use crate::record::{Device, Tier, Trial};
 use crate::stats;
-use crate::target::simulated::{self, Driver, Processor, Simulated};
-use crate::target::{Backend, Bare, Encryption, System};
+use crate::target::simulated::{self, CipherRate, Driver, Processor, Simulated};
+use crate::target::{Bare, Encryption, System};
 use crate::trial::{self, Options};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -22,7 +23,7 @@ const REPETITIONS: u32 = 5;
 const SECONDS: f64 = 0.02;
 
 /// The ciphers of a plan, each on a processor of its own.
-pub(super) struct Ciphers {
+pub(super) struct Processors {
     driver: Driver,
     cores: NonZeroU32,
     ciphers: Vec<Encrypting>,
@@ -37,26 +38,41 @@ pub(super) struct Encrypting {
     given: bool,
 }
 
-impl Ciphers {
-    /// Those of `plan`, at the rates that it gives, or at this machine's.
-    pub(super) fn of(plan: &Plan, backend: Option<Backend>) -> Result<Self, SessionError> {
-        let cores = NonZeroU32::new(plan.cores).unwrap_or(NonZeroU32::MIN);
+impl Processors {
+    /// Those of `devices`, at the rates that it gives, or at this machine's.
+    pub(super) fn of(devices: &Devices) -> Result<Self, SessionError> {
+        let encryptions = devices.encryptions()?;
+        Self::at_rates(encryptions, &devices.cpu, devices.driver, devices.cores)
+    }
+
+    /// Those of `lives`, all of which have a rate.
+    pub(super) fn of_lives(lives: &Lives) -> Result<Self, SessionError> {
+        Self::at_rates(lives.encryptions()?, &lives.cpu, lives.driver, lives.cores)
+    }
+
+    fn at_rates(
+        encryptions: Vec<Encryption>,
+        rates: &BTreeMap<String, CipherRate>,
+        driver: Driver,
+        cores: u32,
+    ) -> Result<Self, SessionError> {
+        let cores = NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN);
         let mut ciphers = Vec::new();
-        for encryption in plan.encryptions(backend)? {
-            let given = simulated::rate_of(&encryption, &plan.cpu);
+        for encryption in encryptions {
+            let given = simulated::rate_of(&encryption, rates);
             let mb_s = match given {
                 Some((_, given)) => given.0,
                 None => rate(encryption)?,
             };
             ciphers.push(Encrypting {
                 encryption,
-                processor: simulated::processor(plan.driver, cores, mb_s)?,
+                processor: simulated::processor(driver, cores, mb_s)?,
                 mb_s,
                 given: given.is_some(),
             });
         }
         Ok(Self {
-            driver: plan.driver,
+            driver,
             cores,
             ciphers,
         })
@@ -97,19 +113,20 @@ impl Ciphers {
     pub(super) fn before(
         &self,
         system: &System,
-        plan: &Plan,
+        devices: &Devices,
+        plan: &Schedule,
         place: usize,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<Vec<Cell>, SessionError> {
         let name = system.drive().unwrap_or_default();
-        let size = plan.extent_bytes();
+        let size = devices.extent_bytes();
         let drive = Rc::new(match plan.steady {
             Some(_) => Simulated::whole(name, size, seed, filling)?,
             None => Simulated::open(name, size, seed, filling)?,
         });
         let cell = |cipher: Option<&Encrypting>| {
-            let identity = self.identity(system, cipher, plan.tier, drive.description());
+            let identity = self.identity(system, cipher, drive.description());
             let label = match &identity.cipher {
                 Some(cipher) => format!("{} {cipher}", identity.system),
                 None => format!("plain {name}"),
@@ -138,12 +155,11 @@ impl Ciphers {
         &self,
         system: &System,
         cipher: Option<&Encrypting>,
-        tier: Tier,
         device: Device,
     ) -> Trial {
         let encryption = cipher.map(|cipher| cipher.encryption);
         Trial {
-            tier,
+            tier: Tier::Block,
             system: cipher.map_or(&System::None, |_| system).as_str().to_owned(),
             system_version: env!("CARGO_PKG_VERSION").to_owned(),
             cipher: encryption.map(|encryption| encryption.spec.to_string()),

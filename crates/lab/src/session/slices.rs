@@ -13,11 +13,12 @@ use super::rounds::Turn;
 use super::subject::Once;
 use super::{Observer, Session, SessionError};
 use crate::clock::Clock;
-use crate::plan::Until;
+use crate::experiment::Until;
 use crate::record::{Interval, Verdict};
 use crate::stats;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Seconds of a slice: least and most.
@@ -58,7 +59,8 @@ impl Session<'_> {
         let spent = |paused: u64| clock.seconds(clock.now() - begun - paused);
         let mut dice = Xoshiro256PlusPlus::seed_from_u64(self.run.seed);
         let mut open = Vec::new();
-        let workloads = &self.plan.workloads;
+        let plan = Arc::clone(&self.plan);
+        let workloads = &plan.workloads;
         let a_round: usize = workloads.iter().map(|w| self.cells_of(w).len()).sum();
         let share = until.seconds / (ROUNDS * a_round as f64);
         for workload in 0..workloads.len() {
@@ -107,7 +109,7 @@ impl Session<'_> {
         share: f64,
         stop: &AtomicBool,
     ) -> Result<Option<Open>, SessionError> {
-        let plan = self.plan;
+        let plan = &self.plan;
         let asked = &plan.workloads[workload];
         let cells = self.cells_of(asked);
         let in_flight = f64::from(asked.queue_depth * asked.threads);

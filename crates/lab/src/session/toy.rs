@@ -3,11 +3,12 @@
 use super::cell::Cell;
 use super::subject::{Once, Subject};
 use super::{Session, Unwatched};
-use crate::plan::{Plan, Until};
+use crate::experiment::{Schedule, Until};
 use crate::record::{Bottleneck, Detail, Trial, Verdict};
 use crate::trial::{Sample, TrialError};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// Answers a request in the given number of seconds, a little later every round.
@@ -36,7 +37,7 @@ fn workload(name: &str, op: Mix) -> Workload {
     Workload::new(name, Pattern::Random, op, ByteSize::kib(4))
 }
 
-fn cell(system: &str, seconds: f64, plan: &Plan) -> Cell {
+fn cell(system: &str, seconds: f64, plan: &Schedule) -> Cell {
     let identity = Trial {
         system: system.to_owned(),
         system_version: "1".to_owned(),
@@ -48,16 +49,17 @@ fn cell(system: &str, seconds: f64, plan: &Plan) -> Cell {
 /// The time may be over before the first slice: a device may be that slow.
 #[test]
 fn every_workload_is_visited_whatever_the_time() {
-    let plan = Plan {
+    let plan = Schedule {
+        repetitions: 1,
         until: Some(Until {
             seconds: 0.0,
             precision: 2.0,
         }),
         workloads: vec![workload("first", Mix::Read), workload("last", Mix::Read)],
-        ..Plan::empty()
+        ..Schedule::default()
     };
     let cells = vec![cell("none", 0.01, &plan), cell("toy", 0.02, &plan)];
-    let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
+    let session = Session::of(Arc::new(plan), 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
     let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     let measured: Vec<_> = run
@@ -73,17 +75,17 @@ fn every_workload_is_visited_whatever_the_time() {
 
 #[test]
 fn a_subject_is_all_that_a_new_kind_of_system_needs() {
-    let plan = Plan {
+    let plan = Schedule {
         repetitions: 4,
         workloads: vec![workload("r", Mix::Read), workload("w", Mix::Write)],
-        ..Plan::empty()
+        ..Schedule::default()
     };
     let cells = vec![
         cell("none", 0.01, &plan),
         cell("toy", 0.02, &plan),
         cell("none", 0.01, &plan),
     ];
-    let session = Session::of(&plan, 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
+    let session = Session::of(Arc::new(plan), 1, "id".to_owned(), Vec::new(), |_| cells).unwrap();
     let (run, outcome) = session.measure(&AtomicBool::new(false), &mut Unwatched);
     outcome.unwrap();
     let [plain, toy, again] = &run.trials[..] else {

@@ -4,78 +4,24 @@
 use super::SessionError;
 use super::cell::Cell;
 use super::subject::{Once, Subject};
-use crate::plan::{Changes, Plan, PlanError};
+use crate::experiment::{Schedule, derivation_workload as workload};
 use crate::probe;
 use crate::record::{Detail, Device, Host, Tier, Trial};
-use crate::run::RunError;
 use crate::stats::Looks;
 use crate::summary;
-use crate::target::unlock::{ITER_TIME_MS, Purpose, Recipe, Unlock, UnlockError};
+use crate::target::unlock::{Purpose, Recipe, Unlock, UnlockError};
 use crate::trial::{self, Sample, Samples, TrialError};
-use crate::workload::{Mix, Pattern, Workload};
-use bytesize::ByteSize;
+use crate::workload::Workload;
 use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-/// The name of the run's plan.
-pub const PLAN: &str = "kdf";
-
-/// Rounds if no number is given: the least that an interval needs. A derivation takes the same time
-/// again and again, and all of them half a minute.
-pub const ROUNDS: u32 = 3;
-
 /// The contract's word for what derives here.
 const SYSTEM: &str = "builtin";
 
-/// A plan of `recipes`, each a workload, with `rounds` rounds.
-pub fn plan(recipes: &[Recipe], rounds: u32) -> Plan {
-    Plan {
-        name: PLAN.to_owned(),
-        title: "what unlocking costs here, and what a guess costs".to_owned(),
-        tier: Tier::Cipher,
-        size: ByteSize(0),
-        repetitions: rounds,
-        workloads: recipes.iter().map(workload).collect(),
-        ..Plan::empty()
-    }
-}
-
-/// A [`plan`] with other rounds, 1 to 1000.
-///
-/// # Errors
-/// [`RunError::Derivations`] if anything else is changed, [`RunError::Plan`] for the number.
-pub(crate) fn changed(plan: Plan, changes: &Changes) -> Result<Plan, RunError> {
-    let repetitions = changes.repetitions.unwrap_or(plan.repetitions);
-    let rounds = Changes {
-        repetitions: changes.repetitions,
-        ..Changes::default()
-    };
-    if *changes != rounds {
-        return Err(RunError::Derivations);
-    }
-    match repetitions {
-        1..=1000 => Ok(Plan {
-            repetitions,
-            ..plan
-        }),
-        value => Err(RunError::Plan(PlanError::Range {
-            key: "repetitions",
-            value: u64::from(value),
-            low: 1,
-            high: 1000,
-        })),
-    }
-}
-
-/// The workload of a recipe: its name, size and threads. A derivation has no access pattern.
-fn workload(recipe: &Recipe) -> Workload {
-    Workload::new(recipe.name, Pattern::Sequential, Mix::Encrypt, ByteSize(0))
-}
-
 /// Every recipe as its owner unlocks and as an attacker guesses. The first recipe is unlocked
 /// again, which is the A/A pair.
-pub(super) fn cells(recipes: &[Recipe], plan: &Plan, host: &Host) -> Vec<Cell> {
+pub(super) fn cells(recipes: &[Recipe], iter_time: u32, plan: &Schedule, host: &Host) -> Vec<Cell> {
     let machine = Machine {
         cores: host.cores,
         memory: host.memory,
@@ -88,7 +34,7 @@ pub(super) fn cells(recipes: &[Recipe], plan: &Plan, host: &Host) -> Vec<Cell> {
             let derivation = Derivation {
                 recipe: *recipe,
                 purpose,
-                iter_time: ITER_TIME_MS,
+                iter_time,
                 machine,
                 settled: Rc::clone(&settled),
             };
@@ -137,7 +83,7 @@ impl Derivation {
         unlock.at_once(self.purpose, self.machine.cores, self.machine.free)
     }
 
-    fn cell(self, plan: &Plan) -> Cell {
+    fn cell(self, plan: &Schedule) -> Cell {
         let (label, identity) = (self.purpose.name().to_owned(), identity());
         Cell::new(Box::new(self), label, identity, plan)
     }

@@ -1,7 +1,7 @@
 //! [`ShardError`].
 
 use super::{MOST, ShardNumber};
-use crate::plan::PlanError;
+use crate::experiment::PlanError;
 use thiserror::Error;
 
 /// The reason why a sharded experiment is invalid.

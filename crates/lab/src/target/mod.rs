@@ -33,7 +33,7 @@ pub use encryption::{Encryption, EncryptionError, SHARED_FROM, notation};
 pub use format::VolumeFormat;
 pub use program::Program;
 pub use storage::{Place, Reach, Storage, StorageError, names_export};
-pub use system::{System, UnknownSystem};
+pub use system::{FileLayer, System, UnknownSystem};
 
 use crate::record::Device;
 use block::{BlockDevice, BlockError, ByteRange};

@@ -31,41 +31,36 @@ pub enum System {
     Library(Library),
     /// Java's own ciphers, in the cipher tier only.
     Java,
-    /// A system of the contract that this version cannot drive, by the
-    /// contract's word.
-    Absent(String),
+    /// What encrypts under a file system or files themselves, and is measured in the tier of file
+    /// systems alone, by its name there.
+    UnderFiles(FileLayer),
 }
 
-/// Systems of the contract that this version cannot drive yet, by name or by
-/// the part before a colon.
-const ABSENT: &[(&str, &str)] = &[
-    (
-        "builtin-ublk",
-        "ublk here: serve a volume with `volume serve --ublk`, and measure the disk \
-         /dev/ublkbN",
-    ),
-    ("cryptoloop", UNDER_A_FILE_SYSTEM),
-    ("lab:none", UNDER_A_FILE_SYSTEM),
-    ("lab:builtin-fuse", UNDER_A_FILE_SYSTEM),
-    ("lab:dm-crypt", UNDER_A_FILE_SYSTEM),
-    ("lab-6.1:none", UNDER_A_FILE_SYSTEM),
-    ("lab-6.1:builtin-fuse", UNDER_A_FILE_SYSTEM),
-    ("lab-6.1:dm-crypt", UNDER_A_FILE_SYSTEM),
-    ("lab:cryptoloop", UNDER_A_FILE_SYSTEM),
-    ("fscrypt", OF_FILES),
-    ("lab:fscrypt", OF_FILES),
-    ("lab-6.1:fscrypt", OF_FILES),
-    ("ecryptfs", OF_FILES),
-    ("lab:ecryptfs", OF_FILES),
-    ("lab-6.1:ecryptfs", OF_FILES),
-    ("gocryptfs", OF_FILES),
-    ("encfs", OF_FILES),
-    ("cryfs", OF_FILES),
-    ("securefs", OF_FILES),
-];
+/// A system of the tier of file systems, by its name there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FileLayer(&'static str);
 
-const UNDER_A_FILE_SYSTEM: &str = "it as a bare device: measure it under a file system, in tier fs";
-const OF_FILES: &str = "it as a block device: it encrypts files, so measure it in tier fs";
+/// Systems of the tier of file systems alone.
+const UNDER_FILES: [&str; 18] = [
+    "cryptoloop",
+    "lab:none",
+    "lab:builtin-fuse",
+    "lab:dm-crypt",
+    "lab-6.1:none",
+    "lab-6.1:builtin-fuse",
+    "lab-6.1:dm-crypt",
+    "lab:cryptoloop",
+    "fscrypt",
+    "lab:fscrypt",
+    "lab-6.1:fscrypt",
+    "ecryptfs",
+    "lab:ecryptfs",
+    "lab-6.1:ecryptfs",
+    "gocryptfs",
+    "encfs",
+    "cryfs",
+    "securefs",
+];
 
 /// The prefix of the names of mounted systems.
 const PATH: &str = "path:";
@@ -94,7 +89,7 @@ impl System {
             Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
             Self::Java => "java",
-            Self::Absent(name) => name,
+            Self::UnderFiles(FileLayer(name)) => name,
         }
     }
 
@@ -127,7 +122,7 @@ impl System {
     pub fn needs_linux(&self) -> bool {
         match self {
             Self::Path(_) => false,
-            Self::Library(Library::AfAlg) | Self::Absent(_) => true,
+            Self::Library(Library::AfAlg) | Self::UnderFiles(_) => true,
             other => other.is_served(),
         }
     }
@@ -145,24 +140,17 @@ impl System {
         )
     }
 
-    /// The means to get an absent system; `None` for an available one.
-    pub fn needs(&self) -> Option<&'static str> {
-        let Self::Absent(name) = self else {
-            return None;
-        };
-        ABSENT
-            .iter()
-            .find(|(absent, _)| is_named(absent, name))
-            .map(|(_, needs)| *needs)
+    /// Whether the engine encrypts, in this process or another one of this program.
+    pub fn is_ours(&self) -> bool {
+        matches!(self, Self::Builtin | Self::BuiltinNbd | Self::BuiltinFuse)
     }
 
-    /// Whether it is measured in the tier of file systems alone.
-    pub fn is_of_file_systems(&self) -> bool {
-        self.needs()
-            .is_some_and(|needs| [UNDER_A_FILE_SYSTEM, OF_FILES].contains(&needs))
+    /// Whether every cipher in memory is encrypted by it.
+    pub fn encrypts_memory(&self) -> bool {
+        matches!(self, Self::Builtin | Self::Library(_) | Self::Java)
     }
 
-    /// Every system of the contract. An absent system comes with the means to get it.
+    /// Every system of the contract.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));
         let drive = Self::Simulated(format!("{DRIVE}…"));
@@ -172,10 +160,7 @@ impl System {
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java])
-            .chain(ABSENT.iter().map(|(name, _)| {
-                let argument = if name.ends_with(':') { "…" } else { "" };
-                Self::Absent(format!("{name}{argument}"))
-            }))
+            .chain(UNDER_FILES.map(|name| Self::UnderFiles(FileLayer(name))))
     }
 }
 
@@ -203,14 +188,14 @@ impl std::str::FromStr for System {
             "java" => Ok(Self::Java),
             _ if is_named(PATH, name) => Ok(Self::Path(name.to_owned())),
             _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),
-            _ if ABSENT.iter().any(|(absent, _)| is_named(absent, name)) => {
-                Ok(Self::Absent(name.to_owned()))
-            }
             _ => match Library::ALL.into_iter().find(|l| l.name() == name) {
                 Some(library) => Ok(Self::Library(library)),
-                None => Err(UnknownSystem {
-                    name: name.to_owned(),
-                }),
+                None => match UNDER_FILES.into_iter().find(|known| *known == name) {
+                    Some(known) => Ok(Self::UnderFiles(FileLayer(known))),
+                    None => Err(UnknownSystem {
+                        name: name.to_owned(),
+                    }),
+                },
             },
         }
     }
@@ -227,7 +212,7 @@ impl TryFrom<String> for System {
 impl From<System> for String {
     fn from(system: System) -> Self {
         match system {
-            System::Absent(name) | System::Path(name) | System::Simulated(name) => name,
+            System::Path(name) | System::Simulated(name) => name,
             known => known.as_str().to_owned(),
         }
     }

@@ -3,8 +3,8 @@
 
 use drive::preset::Preset;
 use drive::trace::{Format, Reader, Writer};
+use lab::experiment::Experiment;
 use lab::import::{self, Imported};
-use lab::plan::Experiment;
 use lab::record::Run;
 use lab::store::{Location, Store};
 use std::fs;

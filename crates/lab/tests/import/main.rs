@@ -167,7 +167,7 @@ fn crystaldiskmark() {
 #[test]
 fn workloads_have_the_names_of_the_plan() {
     let run = imported(&["crystaldiskmark.txt"]);
-    let plan = lab::plan::Plan::load("crystaldiskmark").unwrap();
+    let plan = lab::experiment::Devices::load("crystaldiskmark").unwrap();
     for trial in &run.trials {
         let same = plan
             .workloads

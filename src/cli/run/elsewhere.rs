@@ -2,12 +2,12 @@
 
 use crate::cli::elsewhere::needs_linux;
 use crate::cli::run::{Destination, Failure, RunOptions};
-use lab::file_system::plan::FileSystemPlan;
+use lab::experiment::FileSystems;
 
 /// Says that nothing is measured here.
 pub(super) fn run(
     _: &RunOptions,
-    _: FileSystemPlan,
+    _: FileSystems,
     _: u64,
     _: Destination<'_>,
 ) -> Result<(), Failure> {

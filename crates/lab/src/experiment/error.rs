@@ -1,5 +1,6 @@
 //! The reasons why a plan is invalid, with their remedies.
 
+use super::Setting;
 use crate::file_system::OperationError;
 use crate::published::repeats::RepeatsError;
 use crate::target::EncryptionError;
@@ -75,10 +76,22 @@ pub enum PlanError {
         /// The plan's sector size.
         sector: u32,
     },
-    /// A workload encrypts in memory, but other workloads use a device, or the
-    /// tier is one of devices.
-    #[error("workload {0:?} encrypts in memory, but the plan does not measure ciphers alone")]
-    NotBare(String),
+    /// A workload is not of the plan's tier.
+    #[error("workload {0:?} is of another tier than the plan")]
+    OtherTier(String),
+    /// File systems get several sector sizes.
+    #[error("file systems are measured with one sector size at a time")]
+    SectorSizes,
+    /// What was chosen would have no effect.
+    #[error("{} cannot be chosen for {of}", setting.name())]
+    NotTaken {
+        /// What was chosen.
+        setting: Setting,
+        /// What it does not apply to.
+        of: &'static str,
+        /// What can be chosen.
+        others: Vec<Setting>,
+    },
     /// A workload's blocks do not fit the test extent often enough.
     #[error("workload {workload:?} needs a test extent of {needed}, but the plan has {size}")]
     TooSmall {
@@ -108,9 +121,6 @@ pub enum PlanError {
     /// A rate of a cipher is given that nothing asks for.
     #[error("the plan gives a rate for {0:?}, but none of its simulated drives has this cipher")]
     UnusedRate(String),
-    /// A driver is given that stands before nothing.
-    #[error("the plan gives the driver {0}, but has no simulated drive")]
-    UnusedDriver(Driver),
     /// A driver that encrypts on one core has more of them.
     #[error("the driver {driver} encrypts on one core, but the plan gives it {cores}")]
     DriverCores {
@@ -130,15 +140,9 @@ pub enum PlanError {
         /// The plan's repetitions.
         rounds: u32,
     },
-    /// A plan cannot be measured until it is decided.
-    #[error(
-        "until: seconds must lie between 1 and 86400, precision between 0.1 and 50, and the plan \
-         must measure real devices without a steady state"
-    )]
+    /// The end of a plan that is measured in slices is impossible.
+    #[error("until: seconds must lie between 1 and 86400, precision between 0.1 and 50")]
     Until,
-    /// A plan that is not measured in slices gets a time limit or a precision.
-    #[error("a time limit and a precision do not apply to the plan {0}")]
-    NoLimit(String),
     /// The plain drive is not a policy, because it is measured with every
     /// policy anyway.
     #[error("plain isn't a policy: each drive is also simulated without encryption")]
@@ -152,9 +156,6 @@ pub enum PlanError {
     /// No key derivation has this name.
     #[error("there is no key derivation {0:?}")]
     Derivation(String),
-    /// Key derivations in a plan of devices.
-    #[error("the plan has key derivations, but does not measure ciphers alone")]
-    DerivationsNotBare,
     /// A cipher, key size or sector size cannot be used.
     #[error(transparent)]
     Encryption(#[from] EncryptionError),
@@ -200,7 +201,6 @@ impl PlanError {
                 "Give the cipher by its name or its full notation, and add a system drive:NAME."
                     .into()
             }
-            Self::UnusedDriver(_) => "Add a system drive:NAME, or omit the driver.".into(),
             Self::DriverCores { .. } => {
                 "Omit the cores, or use the driver `queue` or `truecrypt`.".into()
             }
@@ -213,12 +213,7 @@ impl PlanError {
                     .into()
             }
             Self::SteadyRounds { needed, .. } => format!("Use {needed} repetitions or more."),
-            Self::Until => "Give the number of repetitions, or change the plan.".into(),
-            Self::NoLimit(_) => {
-                "Give the number of repetitions instead. They apply to plans that measure real \
-                 storage."
-                    .into()
-            }
+            Self::Until => "Give numbers between these.".into(),
             Self::PlainPolicy => {
                 "Omit it. The policies are pass, block, filled and unpartitioned.".into()
             }
@@ -233,9 +228,26 @@ impl PlanError {
                 let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
                 format!("Use one of: {}.", names.join(", "))
             }
-            Self::NotBare(_) | Self::DerivationsNotBare => {
-                "Use tier = \"cipher\", and op = \"encrypt\" or \"decrypt\" in every workload."
+            Self::OtherTier(_) => {
+                "Plans with tier = \"cipher\" have the operations encrypt and decrypt, those of \
+                 devices have read, write and mixed."
                     .into()
+            }
+            Self::SectorSizes => "Give one.".into(),
+            Self::NotTaken {
+                setting, others, ..
+            } => {
+                let of_drives = matches!(setting, Setting::Cpu | Setting::Driver)
+                    && others.contains(&Setting::Systems);
+                let or = match of_drives {
+                    true => ", or choose a system drive:NAME",
+                    false => "",
+                };
+                let others: Vec<&str> = others.iter().map(|setting| setting.name()).collect();
+                format!(
+                    "Leave it out{or}. Here one can choose: {}.",
+                    others.join(", ")
+                )
             }
             Self::TooSmall { needed, .. } => {
                 format!("Use a size of {} or more.", needed.display().si_short())

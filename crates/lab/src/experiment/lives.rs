@@ -1,21 +1,24 @@
-//! [`Sweep`]: lives of simulated SSDs as data, one TOML file each: drives × over-provisioning
+//! [`Lives`]: lives of simulated SSDs as data, one TOML file each: drives × over-provisioning
 //! × cleaning × fill, each set up by every policy with every cipher, from every seed.
 //!
 //! A *place* is one drive in one use; all that is compared is within it: the drive
 //! not encrypted, and encrypted by every policy and cipher. Places are what is dealt out to hosts.
 
-use crate::plan::{Plan, PlanError, Sizes, syntax};
+use super::encryptions::{encryptions, sectors_of_4096};
+use super::schedule::{check_on_device, check_workloads};
+use super::{PlanError, Schedule, Setting, Sizes, from_toml, one, within, words};
 use crate::record::TrimPolicy;
-use crate::target::System;
 use crate::target::life::{Living, Use};
 use crate::target::simulated::{self, CipherRate, DRIVE, Driver};
+use crate::target::{Encryption, System};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use thiserror::Error;
 
-/// Places of a sweep, at most.
+/// Places, at most.
 const PLACES: u64 = 1_000_000;
 
 /// Maximum number of lives from different seeds that are summarised together. More seeds make
@@ -96,7 +99,7 @@ impl std::str::FromStr for Share {
 /// Lives of simulated SSDs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sweep {
+pub struct Lives {
     /// File stem; not part of the TOML.
     #[serde(skip)]
     pub name: String,
@@ -179,10 +182,6 @@ fn a_tenth() -> Share {
     Share(0.1)
 }
 
-fn one() -> u32 {
-    1
-}
-
 /// The fewest of which an interval says anything.
 fn enough() -> u32 {
     3
@@ -194,10 +193,6 @@ fn three() -> f64 {
 
 fn twenty_gigabytes() -> ByteSize {
     ByteSize::gb(20)
-}
-
-fn sectors_of_4096() -> Sizes {
-    Sizes::One(4096)
 }
 
 /// The workloads that reveal most about a drive that is busy with itself.
@@ -223,20 +218,25 @@ pub struct Place {
     pub seeds: (u32, u32),
 }
 
-impl Sweep {
-    /// Reads a sweep from TOML and checks every value.
+/// What does not apply to lives: their plan says everything but the seed.
+fn refuses(setting: Setting) -> Option<&'static str> {
+    (setting != Setting::Seed).then_some("lives of simulated drives")
+}
+
+impl Lives {
+    /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
     /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        let mut sweep: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
-        sweep.name = name.to_owned();
-        for workload in &mut sweep.workloads {
+        let mut lives: Self = from_toml(name, text, refuses)?;
+        lives.name = name.to_owned();
+        for workload in &mut lives.workloads {
             // In virtual time all threads are one, so threads do not get a core each.
             workload.threads = workload.threads.max(1);
         }
-        sweep.validate()?;
-        Ok(sweep)
+        lives.validate()?;
+        Ok(lives)
     }
 
     /// Checks every value.
@@ -255,29 +255,32 @@ impl Sweep {
                 return Err(PlanError::Empty(what));
             }
         }
-        let within = |key, value: u64, low, high| match (low..=high).contains(&value) {
-            true => Ok(()),
-            false => Err(PlanError::Range {
-                key,
-                value,
-                low,
-                high,
-            }),
-        };
         within("seeds", u64::from(self.seeds), 1, 1_000_000)?;
         within("places", self.place_count(), 1, PLACES)?;
         if self.policies.contains(&TrimPolicy::Plain) {
             return Err(PlanError::PlainPolicy);
         }
-        if let Some(bare) = self.workloads.iter().find(|w| w.op.is_bare()) {
-            return Err(PlanError::NotBare(bare.name.clone()));
+        check_workloads(&self.workloads)?;
+        check_on_device(&self.workloads, Some(&self.sector_size), EXTENT)?;
+        within("cores", u64::from(self.cores), 1, 1024)?;
+        if self.driver == Driver::InTurn && self.cores > 1 {
+            return Err(PlanError::DriverCores {
+                driver: self.driver,
+                cores: self.cores,
+            });
         }
-        let plan = self.plan();
-        plan.validate()?;
-        for encryption in plan.encryptions(None)? {
-            if simulated::rate_of(&encryption, &plan.cpu).is_none() {
-                return Err(PlanError::NoRate(simulated::name_of(&encryption)));
+        let encryptions = self.encryptions()?;
+        for encryption in &encryptions {
+            if simulated::rate_of(encryption, &self.cpu).is_none() {
+                return Err(PlanError::NoRate(simulated::name_of(encryption)));
             }
+        }
+        let rates = encryptions.iter();
+        let used: Vec<&str> = rates
+            .filter_map(|encryption| Some(simulated::rate_of(encryption, &self.cpu)?.0))
+            .collect();
+        if let Some(unused) = self.cpu.keys().find(|name| !used.contains(&name.as_str())) {
+            return Err(PlanError::UnusedRate(unused.clone()));
         }
         self.check_lives()
     }
@@ -314,22 +317,60 @@ impl Sweep {
         Ok(())
     }
 
-    /// An equivalent plan: the same drives, ciphers and workloads.
-    pub fn plan(&self) -> Plan {
-        Plan {
+    /// Every cipher with its key sizes and each of its sector sizes.
+    ///
+    /// # Errors
+    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
+    pub fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
+        let (key, sectors) = (self.key_size.as_ref(), &self.sector_size);
+        encryptions(&self.ciphers, key, sectors, None)
+    }
+
+    /// How a session measures what has lived.
+    pub fn schedule(&self) -> Schedule {
+        Schedule {
             name: self.name.clone(),
-            title: self.title.clone(),
-            size: EXTENT,
-            systems: self.devices.iter().map(|name| of_drive(name)).collect(),
-            ciphers: self.ciphers.clone(),
-            key_size: self.key_size.clone(),
-            sector_size: self.sector_size.clone(),
-            cores: self.cores,
-            cpu: self.cpu.clone(),
-            driver: self.driver,
+            repetitions: 1,
             workloads: self.workloads.clone(),
-            ..Plan::empty()
+            is_simulated: true,
+            ..Schedule::default()
         }
+    }
+
+    pub(super) fn refuses(&self, setting: Setting) -> Option<&'static str> {
+        refuses(setting)
+    }
+
+    pub(super) fn describe(&self) -> String {
+        let mut text = format!("plan {}: {}\n", self.name, self.title);
+        let count = |count: usize, one: &str, several: &str| match count {
+            1 => format!("1 {one}"),
+            count => format!("{count} {several}"),
+        };
+        let spares = self.over_provisioning.len().max(1);
+        let _ = writeln!(
+            text,
+            "{} × {} × {} × {}, {}: {}",
+            count(self.devices.len(), "drive", "drives"),
+            count(spares, "over-provisioning", "over-provisionings"),
+            count(self.gc.len(), "way to clean", "ways to clean"),
+            count(self.fills.len(), "fill", "fills"),
+            count(self.seeds as usize, "seed", "seeds"),
+            match self.only {
+                Some(_) => format!("{} of {} places", self.numbers().len(), self.places()),
+                None => count(self.places() as usize, "place", "places"),
+            }
+        );
+        let _ = writeln!(
+            text,
+            "each unencrypted, and under {} with {}: {} lives",
+            count(self.policies.len(), "TRIM policy", "TRIM policies"),
+            count(self.ciphers.len(), "cipher", "ciphers"),
+            self.lives()
+        );
+        text.push_str("on the aged drive:\n");
+        words::workloads(&self.workloads, &mut text);
+        text
     }
 
     fn spares(&self) -> Vec<Option<f64>> {
@@ -442,22 +483,22 @@ cpu = { aes = "1500MB/s" }
 
     #[test]
     fn places_are_every_combination() {
-        let sweep = Sweep::parse("x", SPEC).unwrap();
-        assert_eq!(sweep.places(), 2 * 2 * 2 * 3 * 3);
-        let all: BTreeSet<String> = sweep
+        let lives = Lives::parse("x", SPEC).unwrap();
+        assert_eq!(lives.places(), 2 * 2 * 2 * 3 * 3);
+        let all: BTreeSet<String> = lives
             .numbers()
             .into_iter()
-            .map(|number| format!("{:?}", sweep.place(number)))
+            .map(|number| format!("{:?}", lives.place(number)))
             .collect();
-        assert_eq!(all.len(), sweep.places() as usize);
-        let (first, second) = (sweep.place(0), sweep.place(1));
+        assert_eq!(all.len(), lives.places() as usize);
+        let (first, second) = (lives.place(0), lives.place(1));
         assert_eq!((first.device.as_str(), first.seeds), ("mlc-128g", (0, 100)));
         assert_eq!(second.seeds, (100, 100));
-        assert_eq!(sweep.place(2).seeds, (200, 50));
-        assert_eq!(sweep.place(71).device, "tlc-1t");
-        assert_eq!(sweep.place(71).by.over_provisioning, Some(0.28));
+        assert_eq!(lives.place(2).seeds, (200, 50));
+        assert_eq!(lives.place(71).device, "tlc-1t");
+        assert_eq!(lives.place(71).by.over_provisioning, Some(0.28));
         // Passed and blocked; what is not encrypted lives like passed.
-        assert_eq!(sweep.lives(), 24 * 250 * 2);
+        assert_eq!(lives.lives(), 24 * 250 * 2);
     }
 
     #[test]
@@ -470,15 +511,15 @@ cpu = { aes = "1500MB/s" }
                     .any(|key| line.starts_with(key))
             })
             .fold(String::new(), |text, line| text + line + "\n");
-        let sweep = Sweep::parse("x", &short).unwrap();
-        assert_eq!(sweep.places(), 2);
-        assert_eq!((sweep.setups().len(), sweep.seeds), (4, 3));
-        assert_eq!(sweep.place(0).by.over_provisioning, None);
-        assert_eq!(sweep.workloads.len(), 2);
+        let lives = Lives::parse("x", &short).unwrap();
+        assert_eq!(lives.places(), 2);
+        assert_eq!((lives.setups().len(), lives.seeds), (4, 3));
+        assert_eq!(lives.place(0).by.over_provisioning, None);
+        assert_eq!(lives.workloads.len(), 2);
     }
 
     #[test]
-    fn impossible_sweeps_are_refused() {
+    fn impossible_plans_are_refused() {
         let cases = [
             ("title = \"two drives\"", ""),
             ("[\"mlc-128g\", \"tlc-1t\"]", "[]"),
@@ -506,12 +547,12 @@ cpu = { aes = "1500MB/s" }
         for (from, to) in cases {
             let text = SPEC.replacen(from, to, 1);
             assert_ne!(text, SPEC, "{from}");
-            let error = Sweep::parse("x", &text).expect_err(to);
+            let error = Lives::parse("x", &text).expect_err(to);
             assert!(!error.to_string().is_empty() && !error.remedy().is_empty());
         }
         let bare = "[[workload]]\nname = \"e\"\npattern = \"sequential\"\nop = \"encrypt\"\nblock_size = \"4 KiB\"\nseconds = 0.1\n";
-        let error = Sweep::parse("x", &format!("{SPEC}{bare}")).unwrap_err();
-        assert!(matches!(error, PlanError::NotBare(_)), "{error}");
+        let error = Lives::parse("x", &format!("{SPEC}{bare}")).unwrap_err();
+        assert!(matches!(error, PlanError::OtherTier(_)), "{error}");
     }
 
     #[test]

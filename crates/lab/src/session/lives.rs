@@ -7,13 +7,12 @@
 //! is a beginning that can be gone on with.
 
 use super::cell::Cell;
-use super::simulated::{Ciphers, Encrypting};
+use super::simulated::{Encrypting, Processors};
 use super::subject::{Once, Subject, in_virtual_time};
 use super::{Observer, Session, SessionError, Visit, Way};
-use crate::plan::Plan;
-use crate::record::{Detail, Life, Run, Tier, Trial, TrimPolicy};
+use crate::experiment::{Lives, Place, Schedule, of_drive};
+use crate::record::{Detail, Life, Run, Trial, TrimPolicy};
 use crate::stats;
-use crate::sweep::{Place, Sweep, of_drive};
 use crate::target::life::{Aged, Living, Outcome};
 use crate::target::simulated::{self, Processor, SimulatedError};
 use crate::trial::{Sample, Samples, TrialError};
@@ -23,20 +22,21 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-/// The lives of a sweep.
-pub(super) struct Lives<'a> {
-    sweep: &'a Sweep,
-    plan: &'a Plan,
-    ciphers: Ciphers,
+/// The lives of a plan.
+pub(super) struct AllLives {
+    of: Lives,
+    plan: Arc<Schedule>,
+    ciphers: Processors,
     /// The first seed.
     seed: u64,
     cores: usize,
 }
 
-/// A place of the sweep, with the drive and the outcomes of its lives.
+/// A place of the plan, with the drive and the outcomes of its lives.
 struct Aging {
     place: Place,
     living: Living,
@@ -152,11 +152,11 @@ impl Subject for AgedDrive {
     }
 }
 
-impl Lives<'_> {
+impl AllLives {
     /// The users of a drive, the first of which encrypts nothing.
     fn users(&self) -> Vec<(TrimPolicy, Option<&Encrypting>)> {
         let mut users = vec![(TrimPolicy::Plain, None)];
-        for &policy in &self.sweep.policies {
+        for &policy in &self.of.policies {
             users.extend(self.ciphers.all().map(|cipher| (policy, Some(cipher))));
         }
         users
@@ -175,15 +175,18 @@ impl Lives<'_> {
             outcomes: RefCell::default(),
         });
         let cell = |(policy, cipher): (TrimPolicy, Option<&Encrypting>)| {
-            let identity = self
-                .ciphers
-                .identity(&system, cipher, Tier::Block, device.clone());
+            let identity = self.ciphers.identity(&system, cipher, device.clone());
             let subject = AgedDrive {
                 aging: Rc::clone(&aging),
                 policy,
                 processor: cipher.map(Encrypting::processor),
             };
-            Cell::new(Box::new(subject), place.device.clone(), identity, self.plan)
+            Cell::new(
+                Box::new(subject),
+                place.device.clone(),
+                identity,
+                &self.plan,
+            )
         };
         let cells = self.users().into_iter().map(cell).collect();
         Ok((aging, cells))
@@ -191,7 +194,7 @@ impl Lives<'_> {
 
     /// Records of each place.
     fn trials_of_a_place(&self) -> usize {
-        self.users().len() * self.sweep.workloads.len()
+        self.users().len() * self.of.workloads.len()
     }
 
     /// One seed of a place, in every way.
@@ -204,10 +207,10 @@ impl Lives<'_> {
             stop,
         };
         let users = self.users();
-        for way in self.sweep.setups() {
+        for way in self.of.setups() {
             let of_users = cells.iter_mut().zip(&users);
             for (cell, _) in of_users.filter(|(_, (policy, _))| way_of(*policy) == way) {
-                for (index, workload) in self.sweep.workloads.iter().enumerate() {
+                for (index, workload) in self.of.workloads.iter().enumerate() {
                     let sample = cell.visit(workload, once)?;
                     cell.samples[index].push(sample);
                 }
@@ -235,28 +238,28 @@ impl Lives<'_> {
 }
 
 impl<'a> Session<'a> {
-    /// Lives of the drives of `sweep`, whose plan is `plan`, from `seed` on, with `cores` lives at
-    /// a time.
+    /// Lives of the drives of `lives`, from `seed` on, with `cores` lives at a time.
     ///
     /// # Errors
     /// [`SessionError::Plan`], [`SessionError::Simulated`].
     pub fn of_lives(
-        sweep: &'a Sweep,
-        plan: &'a Plan,
+        lives: &Lives,
         cores: usize,
         seed: u64,
         id: String,
     ) -> Result<Self, SessionError> {
-        let ciphers = Ciphers::of(plan, None)?;
-        let mut session = Self::of(plan, seed, id, ciphers.warnings(), |_| Vec::new())?;
-        session.run.fingerprint = Some(fingerprint(sweep, seed));
-        session.way = Way::Lives(Lives {
-            sweep,
+        let plan = Arc::new(lives.schedule());
+        let ciphers = Processors::of_lives(lives)?;
+        let warnings = ciphers.warnings();
+        let mut session = Self::of(Arc::clone(&plan), seed, id, warnings, |_| Vec::new())?;
+        session.run.fingerprint = Some(fingerprint(lives, seed));
+        session.way = Way::Lives(Box::new(AllLives {
+            of: lives.clone(),
             plan,
             ciphers,
             seed,
             cores,
-        });
+        }));
         Ok(session)
     }
 
@@ -279,7 +282,7 @@ impl<'a> Session<'a> {
         self
     }
 
-    /// Places of a sweep that are done.
+    /// Places of lives that are done.
     pub fn places_done(&self) -> usize {
         match &self.way {
             Way::Lives(lives) => self.run.trials.len() / lives.trials_of_a_place(),
@@ -296,8 +299,8 @@ impl<'a> Session<'a> {
         let Way::Lives(lives) = &self.way else {
             return Ok(());
         };
-        match lives.sweep.numbers().get(self.places_done()) {
-            Some(&number) => lives.live(&lives.sweep.place(number), 0, stop).map(drop),
+        match lives.of.numbers().get(self.places_done()) {
+            Some(&number) => lives.live(&lives.of.place(number), 0, stop).map(drop),
             None => Ok(()),
         }
     }
@@ -305,13 +308,13 @@ impl<'a> Session<'a> {
     /// All that are missing.
     pub(super) fn lives(
         &mut self,
-        lives: &Lives<'_>,
+        lives: &AllLives,
         begin: usize,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
-        let numbers = lives.sweep.numbers();
-        let places: Vec<Place> = numbers.iter().map(|&n| lives.sweep.place(n)).collect();
+        let numbers = lives.of.numbers();
+        let places: Vec<Place> = numbers.iter().map(|&n| lives.of.place(n)).collect();
         let tasks: Vec<(usize, u32)> = (begin..places.len())
             .flat_map(|place| (0..places[place].seeds.1).map(move |seed| (place, seed)))
             .collect();
@@ -390,9 +393,9 @@ fn show(places: &[Place], number: usize, visits: Range<u64>, observer: &mut dyn 
 }
 
 /// SHA-256 of everything that decides what comes out.
-fn fingerprint(sweep: &Sweep, seed: u64) -> String {
-    let text = serde_json::to_string(&(sweep, &sweep.only, seed));
-    let text = text.expect("a sweep that was read can be written");
+fn fingerprint(lives: &Lives, seed: u64) -> String {
+    let text = serde_json::to_string(&(lives, &lives.only, seed));
+    let text = text.expect("a plan that was read can be written");
     let digest = Sha256::digest(text.as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,13 +1,18 @@
-//! [`FileSystemPlan`]: an experiment on file systems as data, one TOML file
+//! [`FileSystems`]: an experiment on file systems as data, one TOML file
 //! each, with `tier = "fs"`.
 
-use super::{Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, Subject};
-use crate::plan::{MOST_CELLS, Plan, PlanError, Until, syntax};
+use super::{
+    Changes, MOST_CELLS, PlanError, Schedule, Setting, Until, distinct, from_toml, one, settings,
+    ten, within,
+};
+use crate::file_system::{
+    Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, OperationKind, Subject,
+};
 use crate::published::repeats::Repeats;
-use crate::record::Tier;
-use crate::target::{Encryption, System};
+use crate::target::{Encryption, System, notation};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
 use std::path::Path;
 
 /// Rounds of a plan, at most.
@@ -16,14 +21,14 @@ const MOST_ROUNDS: u32 = 1000;
 /// File systems × systems × ciphers × operations, repeated.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FileSystemPlan {
+pub struct FileSystems {
     /// File stem or embedded name; not part of the TOML.
     #[serde(skip)]
     pub name: String,
     /// One line for the list of plans.
     pub title: String,
     /// Always `fs`.
-    pub tier: Tier,
+    tier: String,
     /// Bytes of the device.
     pub size: ByteSize,
     /// Repetitions of every cell, 1 to 1000.
@@ -95,14 +100,6 @@ pub enum Cache {
     Warm,
 }
 
-fn ten() -> u32 {
-    10
-}
-
-fn one() -> u32 {
-    1
-}
-
 fn sector() -> u32 {
     512
 }
@@ -128,52 +125,50 @@ pub struct Leg {
     pub jobs: Vec<Job>,
 }
 
-impl FileSystemPlan {
+/// What does not apply to any file system.
+fn refuses(setting: Setting) -> Option<&'static str> {
+    use Setting as S;
+    let never = [
+        S::TrialSeconds,
+        S::InMemory,
+        S::Threads,
+        S::Cores,
+        S::Cpu,
+        S::Driver,
+        S::Backend,
+    ];
+    never.contains(&setting).then_some("file systems")
+}
+
+impl FileSystems {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
     /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
     pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
-        let mut plan: Self = toml::from_str(text).map_err(|error| syntax(name, text, &error))?;
+        let mut plan: Self = from_toml(name, text, refuses)?;
         plan.name = name.to_owned();
         plan.validate()?;
         if let Some(published) = &plan.published {
-            published.validate(
-                plan.operations
-                    .iter()
-                    .map(|operation| operation.name.as_str()),
-            )?;
+            let names = plan.operations.iter().map(|operation| &*operation.name);
+            published.validate(names)?;
         }
         Ok(plan)
     }
 
-    /// Checks every value; called again after a command line changed some.
+    /// Checks every value.
     ///
     /// # Errors
     /// Whatever value is impossible.
     pub fn validate(&self) -> Result<(), PlanError> {
         let erase = self.erase_size.as_u64();
-        let ranges = [
-            (
-                "repetitions",
-                u64::from(self.repetitions),
-                1,
-                u64::from(MOST_ROUNDS),
-            ),
-            ("jobs", u64::from(self.jobs), 1, 256),
-            ("size", self.size.as_u64(), 1 << 20, 1 << 44),
-            ("erase_size", erase, 4 << 10, 1 << 20),
-        ];
-        for (key, value, low, high) in ranges {
-            if !(low..=high).contains(&value) || key == "erase_size" && !erase.is_power_of_two() {
-                return Err(PlanError::Range {
-                    key,
-                    value,
-                    low,
-                    high,
-                });
-            }
-        }
+        let repetitions = u64::from(self.repetitions);
+        within("repetitions", repetitions, 1, u64::from(MOST_ROUNDS))?;
+        within("jobs", u64::from(self.jobs), 1, 256)?;
+        within("size", self.size.as_u64(), 1 << 20, 1 << 44)?;
+        // No number below is in this range unless it is a power of two.
+        let erase_range = if erase.is_power_of_two() { erase } else { 0 };
+        within("erase_size", erase_range, 4 << 10, 1 << 20)?;
         let lists = [
             ("file systems", self.file_systems.is_empty()),
             ("operations", self.operations.is_empty()),
@@ -182,33 +177,22 @@ impl FileSystemPlan {
         if let Some((what, _)) = lists.into_iter().find(|(_, empty)| *empty) {
             return Err(PlanError::Empty(what));
         }
-        let operations = self.operations.len() as u64;
-        if operations > MOST_CELLS {
-            return Err(PlanError::Range {
-                key: "operations",
-                value: operations,
-                low: 1,
-                high: MOST_CELLS,
+        within("operations", self.operations.len() as u64, 1, MOST_CELLS)?;
+        distinct(self.operations.iter().map(|operation| &*operation.name))?;
+        let chosen = self.key_size.map(|_| Setting::KeySize);
+        settings::check(chosen, |setting| self.refuses(setting))?;
+        if let Some(other) = self.systems.iter().find(|system| placed(system).is_none()) {
+            return Err(PlanError::NotOfTier {
+                system: other.as_str().to_owned(),
+                tier: "fs",
             });
         }
-        let mut encrypts = false;
-        for system in &self.systems {
-            let Some((encrypter, _)) = placed(system) else {
-                return Err(PlanError::NotOfTier {
-                    system: system.as_str().to_owned(),
-                    tier: "fs",
-                });
-            };
-            encrypts |= encrypter != Encrypter::None && !encrypter.encrypts_files();
-        }
-        if encrypts && self.ciphers.is_empty() {
+        if self.takes_ciphers() && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
         }
         self.encryptions()?;
-        if self.until.is_some_and(|until| !until.is_possible()) {
-            return Err(PlanError::Until);
-        }
-        for (index, operation) in self.operations.iter().enumerate() {
+        self.until.as_ref().map_or(Ok(()), Until::validate)?;
+        for operation in &self.operations {
             let name = &operation.name;
             operation
                 .validate()
@@ -216,11 +200,8 @@ impl FileSystemPlan {
                     operation: name.clone(),
                     source,
                 })?;
-            if self.operations[..index].iter().any(|o| o.name == *name) {
-                return Err(PlanError::DuplicateWorkload(name.clone()));
-            }
             let size = operation.size.unwrap_or(self.size);
-            let copies = if operation.op == super::operation::Kind::Copy {
+            let copies = if operation.op == OperationKind::Copy {
                 2
             } else {
                 1
@@ -246,21 +227,131 @@ impl FileSystemPlan {
         }
     }
 
-    /// The same as a plan of workloads.
-    pub fn plan(&self) -> Plan {
+    /// How a session measures it.
+    pub fn schedule(&self) -> Schedule {
         let workload = |operation: &Operation| operation.workload(self.jobs, self.is_cold());
-        Plan {
+        Schedule {
             name: self.name.clone(),
-            title: self.title.clone(),
-            tier: self.tier,
-            size: self.size,
             repetitions: self.rounds(),
-            systems: self.systems.clone(),
             until: self.until,
             published: self.published.clone(),
             workloads: self.operations.iter().map(workload).collect(),
-            ..Plan::empty()
+            ..Schedule::default()
         }
+    }
+
+    pub(super) fn apply(&mut self, changes: &Changes) -> Result<(), PlanError> {
+        if changes.first_look {
+            if let Some(short) = &self.quick {
+                let (name, text) = super::read(short)?;
+                *self = Self::parse(&name, &text)?;
+            }
+            self.repetitions = 3;
+        }
+        if let Some(size) = changes.size {
+            self.size = size;
+        }
+        if let Some(repetitions) = changes.repetitions {
+            self.repetitions = repetitions;
+            self.until = None;
+        }
+        self.until = Until::changed(self.until, changes.time_limit, changes.precision);
+        if !changes.systems.is_empty() {
+            self.systems.clone_from(&changes.systems);
+            if !self.takes_ciphers() {
+                self.ciphers.clear();
+                self.key_size = None;
+            }
+        }
+        if !changes.ciphers.is_empty() {
+            self.ciphers = changes.ciphers.iter().map(|name| notation(name)).collect();
+            // The plan's key size belongs to the plan's ciphers.
+            self.key_size = None;
+        }
+        if changes.key_size.is_some() {
+            self.key_size = changes.key_size;
+        }
+        match changes.sector_sizes[..] {
+            [] => {}
+            [size] => self.sector_size = size,
+            _ => return Err(PlanError::SectorSizes),
+        }
+        if let Some(jobs) = changes.jobs {
+            self.jobs = jobs;
+        }
+        if !changes.commands.is_empty() {
+            let commands = changes.commands.iter();
+            self.operations = commands.map(|line| Operation::command(line)).collect();
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuses(&self, setting: Setting) -> Option<&'static str> {
+        let in_memory = self.backing == BackingKind::Ram || self.systems.iter().all(is_in_lab);
+        match setting {
+            Setting::Ciphers | Setting::KeySize | Setting::SectorSizes if !self.takes_ciphers() => {
+                Some("systems with ciphers of their own")
+            }
+            Setting::Place | Setting::Overwrite if in_memory => Some("file systems in memory"),
+            setting => refuses(setting),
+        }
+    }
+
+    /// Whether a system of it encrypts with the plan's ciphers.
+    fn takes_ciphers(&self) -> bool {
+        let takes = |(encrypter, _): (Encrypter, Kernel)| {
+            encrypter != Encrypter::None && !encrypter.encrypts_files()
+        };
+        self.systems.iter().filter_map(placed).any(takes)
+    }
+
+    pub(super) fn describe(&self, at: &Path) -> String {
+        let file_systems: Vec<&str> = self.file_systems.iter().map(|f| f.name()).collect();
+        let systems: Vec<&str> = self.systems.iter().map(System::as_str).collect();
+        let mut text = format!(
+            "plan {}: {}\n{} on {}",
+            self.name,
+            self.title,
+            file_systems.join(", "),
+            self.size.display().iec()
+        );
+        let _ = match self.refuses(Setting::Place) {
+            Some(_) => writeln!(text, " in memory"),
+            None => writeln!(text, " at {}, removed afterwards", at.display()),
+        };
+        for operation in &self.operations {
+            let files = operation.files();
+            let _ = match files.count {
+                0 => writeln!(text, "  {}", operation.name),
+                count => writeln!(
+                    text,
+                    "  {}: {count} file(s), {} in all",
+                    operation.name,
+                    ByteSize(files.bytes()).display().iec()
+                ),
+            };
+        }
+        let _ = write!(text, "on: plain (twice), {}", systems.join(", "));
+        if self.takes_ciphers() {
+            let ciphers = self.ciphers.join(", ");
+            let _ = write!(
+                text,
+                ", each with {ciphers} in sectors of {}",
+                self.sector_size
+            );
+            if let Some(bits) = self.key_size {
+                let _ = write!(text, " with {bits}-bit keys");
+            }
+        }
+        let _ = match self.jobs {
+            1 => writeln!(text),
+            jobs => writeln!(text, "; {jobs} at the same time"),
+        };
+        let _ = match &self.until {
+            Some(until) => writeln!(text, "{}", until.describe()),
+            None => writeln!(text, "{} times", self.repetitions),
+        };
+        text
     }
 
     /// Whether a program encrypts files on this kernel, for which a user needs a directory alone.

@@ -1,6 +1,6 @@
 //! Plans that ship with the program, by their names of today and of before.
 
-use super::{Experiment, Plan, PlanError};
+use super::{Experiment, PlanError};
 use std::path::Path;
 
 /// Plans that ship with the program: (name, TOML).
@@ -52,6 +52,7 @@ const EMBEDDED: &[(&str, &str)] = &[
         "dm-crypt-options",
         include_str!("../../plans/dm-crypt-options.toml"),
     ),
+    ("kdf", include_str!("../../plans/kdf.toml")),
 ];
 
 /// Plans by the names that they had, or that the tools have which they follow.
@@ -61,47 +62,45 @@ const ALIASES: &[(&str, &str)] = &[
     ("ssd-blog", "ssd-truecrypt"),
 ];
 
-impl Plan {
-    /// Names and titles of the plans that ship.
-    pub fn shipped() -> Vec<(&'static str, String)> {
-        EMBEDDED
-            .iter()
-            .map(|(name, toml)| {
-                let title = Experiment::parse(name, toml);
-                (
-                    *name,
-                    title.map_or_else(|_| String::new(), |plan| plan.title().to_owned()),
-                )
-            })
-            .collect()
-    }
+/// Names and titles of the plans that ship.
+pub fn shipped() -> Vec<(&'static str, String)> {
+    EMBEDDED
+        .iter()
+        .map(|(name, text)| {
+            let title = Experiment::parse(name, text);
+            (
+                *name,
+                title.map_or_else(|_| String::new(), |plan| plan.title().to_owned()),
+            )
+        })
+        .collect()
+}
 
-    /// Other names of shipped plans, each with the plan's own.
-    pub const fn other_names() -> &'static [(&'static str, &'static str)] {
-        ALIASES
-    }
+/// Other names of shipped plans, each with the plan's own.
+pub const fn other_names() -> &'static [(&'static str, &'static str)] {
+    ALIASES
+}
 
-    /// The TOML of a shipped plan.
-    ///
-    /// # Errors
-    /// [`PlanError::Unknown`].
-    pub fn toml(name: &str) -> Result<&'static str, PlanError> {
-        let name = shipped_name(name);
-        EMBEDDED
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, toml)| *toml)
-            .ok_or_else(|| PlanError::Unknown {
-                name: name.to_owned(),
-                suggestion: EMBEDDED
-                    .iter()
-                    .map(|(known, _)| *known)
-                    .filter(|known| strsim::jaro_winkler(known, name) > 0.8)
-                    .max_by(|a, b| {
-                        strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name))
-                    }),
-            })
-    }
+/// The TOML of a shipped plan.
+///
+/// # Errors
+/// [`PlanError::Unknown`].
+pub fn toml(name: &str) -> Result<&'static str, PlanError> {
+    let name = shipped_name(name);
+    EMBEDDED
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, toml)| *toml)
+        .ok_or_else(|| PlanError::Unknown {
+            name: name.to_owned(),
+            suggestion: EMBEDDED
+                .iter()
+                .map(|(known, _)| *known)
+                .filter(|known| strsim::jaro_winkler(known, name) > 0.8)
+                .max_by(|a, b| {
+                    strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name))
+                }),
+        })
 }
 
 /// Name and TOML of a shipped plan, or of a file.
@@ -115,7 +114,7 @@ pub(crate) fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         return Ok((stem.into_owned(), text));
     }
-    let text = Plan::toml(name_or_path)?;
+    let text = toml(name_or_path)?;
     Ok((shipped_name(name_or_path).to_owned(), text.to_owned()))
 }
 

@@ -1,10 +1,9 @@
 //! Sweeps: the same lives on one core, on several and on many hosts, and what they show.
 
-use cryptmark_lab::plan::{Experiment, Plan};
+use cryptmark_lab::experiment::{Experiment, Lives};
 use cryptmark_lab::record::{Run, Trial, TrimPolicy};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::shard::{FleetPlan, Matrix, ShardError, ShardNumber, merge};
-use cryptmark_lab::sweep::Sweep;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -89,9 +88,9 @@ impl Observer for Until<'_> {
     }
 }
 
-/// A session of `sweep` on `cores` cores; `plan` is the sweep's.
-fn session<'a>(sweep: &'a Sweep, plan: &'a Plan, cores: usize, seed: u64) -> Session<'a> {
-    Session::of_lives(sweep, plan, cores, seed, "id".into()).unwrap()
+/// A session of `lives` on `cores` cores.
+fn session(lives: &Lives, cores: usize, seed: u64) -> Session<'static> {
+    Session::of_lives(lives, cores, seed, "id".into()).unwrap()
 }
 
 fn lived(session: Session<'_>, done: u64) -> (Run, Result<(), SessionError>) {
@@ -105,9 +104,8 @@ fn lived(session: Session<'_>, done: u64) -> (Run, Result<(), SessionError>) {
     session.measure(&stop, &mut observer)
 }
 
-fn whole(sweep: &Sweep, seed: u64, cores: usize) -> Run {
-    let plan = sweep.plan();
-    let (run, outcome) = lived(session(sweep, &plan, cores, seed), u64::MAX);
+fn whole(lives: &Lives, seed: u64, cores: usize) -> Run {
+    let (run, outcome) = lived(session(lives, cores, seed), u64::MAX);
     outcome.unwrap();
     assert!(!run.partial);
     run
@@ -117,15 +115,15 @@ fn whole(sweep: &Sweep, seed: u64, cores: usize) -> Run {
 fn lives_are_the_same_wherever_they_are_lived() {
     let folder = tempfile::tempdir().unwrap();
     let text = specification(folder.path());
-    let sweep = Sweep::parse("small", &text).unwrap();
-    let run = whole(&sweep, 7, 1);
+    let lives = Lives::parse("small", &text).unwrap();
+    let run = whole(&lives, 7, 1);
     // Four places, of which each has plain and two policies with two ciphers.
     assert_eq!(run.trials.len(), 4 * 5 * 2);
-    assert_eq!(whole(&sweep, 7, 3).trials, run.trials, "three cores");
-    let other = whole(&sweep, 8, 2);
+    assert_eq!(whole(&lives, 7, 3).trials, run.trials, "three cores");
+    let other = whole(&lives, 8, 2);
     assert_ne!(other.trials, run.trials, "another seed");
 
-    let path = folder.path().join("small-sweep.toml");
+    let path = folder.path().join("small-lives.toml");
     std::fs::write(&path, &text).unwrap();
     let path = path.to_str().unwrap();
     for hosts in [3, 4] {
@@ -139,7 +137,7 @@ fn lives_are_the_same_wherever_they_are_lived() {
             let number = ShardNumber { index, of: hosts };
             let (part, again) = (fleet.shard(number).unwrap(), read.shard(number).unwrap());
             assert_eq!(part.shard, again.shard);
-            let Experiment::Sweep(part) = &again.experiment else {
+            let Experiment::Lives(part) = &again.experiment else {
                 panic!("it is a sweep");
             };
             let shard = Some(again.shard);
@@ -168,17 +166,16 @@ fn lives_are_the_same_wherever_they_are_lived() {
     let mut matrix = Matrix::default();
     matrix.add("seed=1..3").unwrap();
     let refused = FleetPlan::of_matrix(None, path, 1, matrix);
-    assert!(matches!(refused, Err(ShardError::NoMatrix("sweeps"))));
+    assert!(matches!(refused, Err(ShardError::NoMatrix("lives"))));
 }
 
 #[test]
 fn a_sweep_that_was_interrupted_is_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
     let text = specification(folder.path());
-    let sweep = Sweep::parse("small", &text).unwrap();
-    let run = whole(&sweep, 7, 2);
-    let plan = sweep.plan();
-    let begun = |cores| session(&sweep, &plan, cores, 7).built_as("1");
+    let lives = Lives::parse("small", &text).unwrap();
+    let run = whole(&lives, 7, 2);
+    let begun = |cores| session(&lives, cores, 7).built_as("1");
     let (beginning, outcome) = lived(begun(1), 6);
     assert!(
         matches!(outcome, Err(SessionError::Interrupted)),
@@ -189,10 +186,10 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
     assert_eq!(beginning.trials, run.trials[..10]);
 
     assert!(begun(1).goes_on_with(&beginning));
-    let another = Sweep::parse("small", &text.replace("seeds = 4", "seeds = 5")).unwrap();
-    let another = session(&another, &plan, 1, 7).built_as("1");
+    let another = Lives::parse("small", &text.replace("seeds = 4", "seeds = 5")).unwrap();
+    let another = session(&another, 1, 7).built_as("1");
     assert!(!another.goes_on_with(&beginning));
-    let newer = session(&sweep, &plan, 1, 7).built_as("2");
+    let newer = session(&lives, 1, 7).built_as("2");
     assert!(!newer.goes_on_with(&beginning));
     assert!(!begun(1).goes_on_with(&run), "it is not partial");
 
@@ -211,8 +208,8 @@ fn a_sweep_that_was_interrupted_is_gone_on_with() {
 #[test]
 fn lives_show_what_they_should() {
     let folder = tempfile::tempdir().unwrap();
-    let sweep = Sweep::parse("small", &specification(folder.path())).unwrap();
-    let run = whole(&sweep, 1, 2);
+    let lives = Lives::parse("small", &specification(folder.path())).unwrap();
+    let run = whole(&lives, 1, 2);
     let of = |policy, cipher: Option<&str>, fill, spare, workload: &str| {
         let found = run.trials.iter().find(|trial| {
             let life = trial.life().unwrap();
