@@ -15,7 +15,6 @@ pkgs.rustPlatform.buildRustPackage {
   buildFeatures = [
     "fleet"
     "rustcrypto"
-    "sqlite"
     "tls"
     "ublk"
   ];

@@ -317,8 +317,6 @@ impl From<StoreError> for Failure {
             E::EmptyLocation
             | E::NoPostgres { .. }
             | E::NotAStore { .. }
-            | E::Earlier { .. }
-            | E::NotEarlier { .. }
             | E::NoTables { .. }
             | E::Foreign { .. }
             | E::Newer { .. }

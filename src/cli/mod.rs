@@ -23,7 +23,7 @@ pub mod advise;
 pub mod agent;
 pub mod baseline;
 // The pages name commands of all features.
-#[cfg(all(test, feature = "fleet", feature = "sqlite"))]
+#[cfg(all(test, feature = "fleet"))]
 mod book;
 pub mod compare;
 pub mod completions;
@@ -229,9 +229,6 @@ fn open_store_to_measure(location: Option<&str>) -> Result<Store, Failure> {
 fn open_store_or_wait(location: Option<&str>) -> Result<Store, Failure> {
     let settings = Settings::load(location)?;
     let store = Store::open_to_write(&settings.location, &settings.spool)?;
-    if let Some(earlier) = settings.location.earlier() {
-        eprintln!("note: {earlier}");
-    }
     if store.absence().is_none() {
         match store.hand_over(None) {
             Ok(handed) => eprint!("{}", told(&handed)),

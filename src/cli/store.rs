@@ -5,8 +5,6 @@ use clap::{Args, Subcommand};
 #[cfg(feature = "postgres")]
 use lab::store::schema;
 use lab::store::{Location, Settings, Store};
-#[cfg(feature = "sqlite")]
-use std::path::PathBuf;
 
 /// Options of `cryptmark store`.
 #[derive(Debug, Args)]
@@ -21,12 +19,6 @@ enum Action {
     Status,
     /// Move the runs that wait on this machine to the store
     HandOver,
-    /// Import the runs that an earlier cryptmark kept in a SQLite file, which is not changed
-    #[cfg(feature = "sqlite")]
-    TakeOver {
-        /// The file, e.g. ~/.local/share/cryptmark/runs.db
-        file: PathBuf,
-    },
     /// Change the version of a server's tables: down for an older cryptmark; a newer one raises it itself
     #[cfg(feature = "postgres")]
     Migrate {
@@ -41,8 +33,6 @@ pub fn run(options: &StoreOptions, store: Option<&str>) -> Result<(), Failure> {
     match &options.action {
         None | Some(Action::Status) => status(store),
         Some(Action::HandOver) => hand_over(store),
-        #[cfg(feature = "sqlite")]
-        Some(Action::TakeOver { file }) => take_over(file, store),
         #[cfg(feature = "postgres")]
         Some(Action::Migrate { to }) => migrate(to.unwrap_or(schema::VERSION), store),
     }
@@ -73,27 +63,6 @@ fn version(store: &Store) -> String {
         Location::Postgres(_) => format!(", store version {}", schema::VERSION),
         #[cfg(not(feature = "postgres"))]
         Location::Postgres(_) => String::new(),
-    }
-}
-
-#[cfg(feature = "sqlite")]
-fn take_over(file: &std::path::Path, location: Option<&str>) -> Result<(), Failure> {
-    let settings = Settings::load(location)?;
-    let store = Store::open_to_write(&settings.location, &settings.spool)?;
-    let taken = store.take_over_sqlite(file)?;
-    print(&format!(
-        "{} run(s) and {} baseline(s) of {} are stored in {} now; the file stays.\n",
-        taken.stored,
-        taken.baselines,
-        file.display(),
-        store.location()
-    ))?;
-    for why in &taken.left {
-        eprintln!("warning: {why}\n  {}", why.remedy());
-    }
-    match taken.left.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::told(1)),
     }
 }
 

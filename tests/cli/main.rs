@@ -3,7 +3,6 @@
 mod asked;
 mod browse;
 mod choices;
-mod earlier;
 mod energy;
 mod kept;
 mod papers;

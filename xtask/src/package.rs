@@ -24,7 +24,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What packages are built with: all but `fleet-report`, whose DataFusion would make the
 /// program three times as large for what one person of a fleet asks now and then.
-pub const FEATURES: &[&str] = &["--features", "fleet,rustcrypto,sqlite,tls,ublk"];
+pub const FEATURES: &[&str] = &["--features", "fleet,rustcrypto,tls,ublk"];
 
 /// A machine that the program is built for.
 pub struct Target {

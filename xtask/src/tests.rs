@@ -51,7 +51,7 @@ impl Ran {
 /// else.
 pub const FEATURES: &[&str] = &[
     "--features",
-    "fleet,model,postgres,programs,reference,rustcrypto,sqlite,tls,ublk",
+    "fleet,model,postgres,programs,reference,rustcrypto,tls,ublk",
 ];
 
 /// Provides what tests need, runs them here and some of the cipher crate's on

@@ -12,7 +12,7 @@ use crate::root;
 use crate::tests::{Ran, test};
 
 /// What the program has there: all that is not for Linux alone.
-const FEATURES: &[&str] = &["--features", "rustcrypto,sqlite"];
+const FEATURES: &[&str] = &["--features", "rustcrypto"];
 
 /// Rust's name of the target.
 const TARGET: &str = "x86_64-pc-windows-gnu";

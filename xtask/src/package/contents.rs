@@ -135,9 +135,9 @@ pub fn licences(target: &str, features: &[&str], documents: &Path) -> Result<(),
         }
         names.insert(name, licence.trim().to_owned());
     }
-    let mut page = "The program is linked with these libraries. Their licences follow the list.\n\
-                    SQLite, which libsqlite3-sys brings, is in the public domain.\n\n"
-        .to_owned();
+    let mut page =
+        "The program is linked with these libraries. Their licences follow the list.\n\n"
+            .to_owned();
     for (name, licence) in &names {
         page.push_str(&format!("{name}: {licence}\n"));
     }

@@ -38,18 +38,6 @@ pub enum StoreError {
         /// The file, left as it is.
         path: PathBuf,
     },
-    /// The file is a store of an earlier version.
-    #[error("{} holds runs of an earlier version, which stored them in SQLite", path.display())]
-    Earlier {
-        /// The file, left as it is.
-        path: PathBuf,
-    },
-    /// The file is not a store of an earlier version.
-    #[error("{} is not a store of an earlier version", path.display())]
-    NotEarlier {
-        /// The file, left as it is.
-        path: PathBuf,
-    },
     /// The folder has no tables.
     #[error("the store {} is a folder, and folders have only one version", path.display())]
     NoTables {
@@ -234,12 +222,6 @@ pub enum StoreError {
         /// The name asked for.
         name: String,
     },
-    /// The name belongs to another run.
-    #[error("the baseline `{name}` is another run here")]
-    BaselineTaken {
-        /// The name.
-        name: String,
-    },
     /// The name would hide a run.
     #[error("`{name}` cannot name a baseline")]
     BaselineName {
@@ -284,10 +266,6 @@ impl StoreError {
             ),
             Self::NotAStore { path } => {
                 format!("Name a folder. {} was not changed.", path.display())
-            }
-            Self::Earlier { path } => earlier(path),
-            Self::NotEarlier { .. } => {
-                "Name the file in which an earlier version stored runs.".into()
             }
             Self::NoTables { .. } => "Name a PostgreSQL database to migrate.".into(),
             Self::Foreign { location } => {
@@ -366,9 +344,6 @@ impl StoreError {
             Self::NoSuchRun { .. } => "`cryptmark list` shows the stored runs.".into(),
             Self::Ambiguous { .. } => "Give more characters of the id.".into(),
             Self::NoSuchBaseline { .. } => "`cryptmark baseline list` shows the baselines.".into(),
-            Self::BaselineTaken { name } => {
-                format!("Remove that one first: cryptmark baseline rm {name}.")
-            }
             Self::BaselineName { .. } => {
                 "Choose a name that is not empty, not `latest` and not the id of a run.".into()
             }
@@ -392,20 +367,6 @@ impl StoreError {
                 | Self::Schema { .. }
                 | Self::Damaged { .. }
         )
-    }
-}
-
-/// How the runs of an earlier version come into a folder.
-pub(super) fn earlier(path: &std::path::Path) -> String {
-    let path = path.display();
-    match cfg!(feature = "sqlite") {
-        true => format!(
-            "Import them with `cryptmark store take-over {path}`. The file stays unchanged."
-        ),
-        false => format!(
-            "Import them with `cryptmark store take-over {path}`, in a build with the feature \
-             `sqlite`. The file stays unchanged."
-        ),
     }
 }
 

@@ -64,7 +64,11 @@ impl Folder {
             own: Mutex::default(),
         };
         match fs::metadata(path) {
-            Ok(found) if !found.is_dir() => return Err(no_folder(path)),
+            Ok(found) if !found.is_dir() => {
+                return Err(StoreError::NotAStore {
+                    path: path.to_owned(),
+                });
+            }
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(store.failed(error));
             }
@@ -547,23 +551,6 @@ impl Records for Folder {
 /// Whether there is a store of this program in a folder.
 pub fn is_store(folder: &Path) -> bool {
     fs::read_to_string(folder.join("version")).is_ok_and(|text| text.starts_with(MARK))
-}
-
-/// Why a file is not a store: it may be one of an earlier version.
-fn no_folder(path: &Path) -> StoreError {
-    let path = path.to_owned();
-    match is_of_earlier(&path) {
-        true => StoreError::Earlier { path },
-        false => StoreError::NotAStore { path },
-    }
-}
-
-/// Whether a file is a store of an earlier version: a SQLite database whose application id,
-/// at byte 68, is ours.
-pub(super) fn is_of_earlier(path: &Path) -> bool {
-    let mut header = [0; 100];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    read.is_ok() && header.starts_with(b"SQLite format 3\0") && header[68..72] == *b"cmrk"
 }
 
 /// A file's name for anything: letters, digits, `-`, `_` and `.` stay as they are.

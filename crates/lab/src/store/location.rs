@@ -1,14 +1,10 @@
 //! The location of a store. It is parsed from the user's input and printed without secrets.
 
 use super::StoreError;
-use super::folder::is_of_earlier;
 use etcetera::BaseStrategy;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-
-/// A file in a folder that has taken over the runs of an earlier version.
-pub(super) const TAKEN_OVER: &str = "taken-over";
 
 /// The place that keeps the runs.
 #[derive(Clone, PartialEq, Eq)]
@@ -31,22 +27,6 @@ impl Location {
     }
 }
 
-impl Location {
-    /// Instructions for runs of an earlier version that lie next to the user's own store; `None`
-    /// once they are taken over.
-    pub fn earlier(&self) -> Option<String> {
-        let Self::Folder(folder) = self else {
-            return None;
-        };
-        let file = folder.with_extension("db");
-        let stands = file != *folder && is_of_earlier(&file) && !folder.join(TAKEN_OVER).exists();
-        stands.then(|| {
-            let what = StoreError::Earlier { path: file };
-            format!("{what}. {}", what.remedy())
-        })
-    }
-}
-
 impl FromStr for Location {
     type Err = StoreError;
 
@@ -55,13 +35,10 @@ impl FromStr for Location {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
         }
-        // As earlier versions called a file; what is there is said when it is opened.
-        let path = text.strip_prefix("sqlite:").unwrap_or(text);
-        let path = path.strip_prefix("//").unwrap_or(path);
-        if path.is_empty() {
+        if text.is_empty() {
             return Err(StoreError::EmptyLocation);
         }
-        Ok(Self::Folder(PathBuf::from(path)))
+        Ok(Self::Folder(PathBuf::from(text)))
     }
 }
 
@@ -92,13 +69,9 @@ mod tests {
 
     #[test]
     fn parses_what_users_type() {
-        for (text, path) in [
-            ("runs.db", "runs.db"),
-            ("sqlite:runs.db", "runs.db"),
-            ("sqlite:///var/lib/runs.db", "/var/lib/runs.db"),
-        ] {
+        for path in ["runs", "/var/lib/runs"] {
             assert_eq!(
-                text.parse::<Location>().unwrap(),
+                path.parse::<Location>().unwrap(),
                 Location::Folder(path.into())
             );
         }
@@ -106,12 +79,10 @@ mod tests {
             "postgresql://host/db".parse(),
             Ok(Location::Postgres(_))
         ));
-        for empty in ["", "sqlite:", "sqlite://"] {
-            assert!(matches!(
-                empty.parse::<Location>(),
-                Err(StoreError::EmptyLocation)
-            ));
-        }
+        assert!(matches!(
+            "".parse::<Location>(),
+            Err(StoreError::EmptyLocation)
+        ));
     }
 
     #[test]

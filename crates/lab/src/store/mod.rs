@@ -17,8 +17,6 @@ mod log;
 mod server;
 mod settings;
 mod shards;
-#[cfg(feature = "sqlite")]
-mod sqlite;
 mod take_over;
 mod waiting;
 
@@ -29,8 +27,6 @@ pub use location::Location;
 pub use server::schema;
 pub use settings::Settings;
 pub use shards::{Progress, ShardState};
-#[cfg(feature = "sqlite")]
-pub use sqlite::FromSqlite;
 pub use take_over::TakenOver;
 pub use waiting::{HandedOver, Spool};
 
