@@ -19,35 +19,16 @@ pub use trial::{
     TimeSplit, Trial, Verdict,
 };
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The schema that this program writes.
+/// The schema that this program writes and reads.
 pub const SCHEMA: &str = "cryptmark/2";
-
-/// The previous schema, in which trials have all fields of [`FileOperation`] among their own.
-const BEFORE: &str = "cryptmark/1";
-
-/// Whether this program reads records of `schema`.
-pub(crate) fn reads(schema: &str) -> bool {
-    [SCHEMA, BEFORE].contains(&schema)
-}
-
-/// Reads a schema name and replaces an earlier one that this program reads with the current one,
-/// since the parsed record has the current form.
-fn of_today<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let schema = String::deserialize(from)?;
-    Ok(match reads(&schema) {
-        true => SCHEMA.to_owned(),
-        false => schema,
-    })
-}
 
 /// One stored run: the header and a [`Trial`] for every cell of the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Always [`SCHEMA`] for a run written by this version.
-    #[serde(deserialize_with = "of_today")]
     pub schema: String,
     /// Unique id, sortable by start time.
     pub run: String,

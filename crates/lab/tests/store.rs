@@ -489,7 +489,7 @@ fn names_a_broken_record() {
         "\"at\":3,\"record\":{\"tier\";",
     );
     spoil("w0-1", "\"record\":{\"schema\"", "\"record\":(\"schema\"");
-    spoil("w0-2", "cryptmark/2", "cryptmark/3");
+    spoil("w0-2", "cryptmark/2", "cryptmark/1");
     spoil("w0-3", "\"cores\":4", "\"cores\":x");
     let store = Store::open(&location).unwrap();
     assert!(matches!(

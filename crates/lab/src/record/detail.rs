@@ -52,15 +52,11 @@ struct Written {
     kdf: Option<Box<Kdf>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     life: Option<Box<Life>>,
-    /// The fields that `cryptmark/1` has in place of `operation`.
-    #[serde(flatten, skip_serializing)]
-    before: FileOperation,
 }
 
 impl From<Written> for Detail {
     fn from(written: Written) -> Self {
-        let before = (written.before != FileOperation::default()).then(|| Box::new(written.before));
-        match (written.operation.or(before), written.kdf, written.life) {
+        match (written.operation, written.kdf, written.life) {
             (Some(operation), ..) => Self::Operation(operation),
             (None, Some(kdf), _) => Self::Kdf(kdf),
             (None, None, Some(life)) => Self::Life(life),

@@ -1,7 +1,7 @@
 //! [`Trial`]: one cell of a plan, and what was found in it.
 
 use super::{Detail, Energy, Interval};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 /// The tier of a trial: the part of the storage stack that it timed.
 #[derive(
@@ -50,7 +50,6 @@ pub struct Trial {
     /// Driving threads; `None` likewise.
     pub threads: Option<u32>,
     /// Whether each repetition was the first operation of a fresh process.
-    #[serde(default)]
     pub cold: bool,
     /// Repetitions that this record summarises.
     pub repetitions: u32,
@@ -72,7 +71,6 @@ pub struct Trial {
     pub latency_split_us: Option<LatencySplit>,
     /// Against the same target unencrypted; in the cipher tier the engine against the fastest
     /// library, and a library against the engine. `None` without anything to compare with.
-    #[serde(default, deserialize_with = "judged")]
     pub overhead: Option<Overhead>,
     /// The energy that it took; `None` if no sensor was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,10 +168,8 @@ pub struct TimeSplit {
     /// System CPU time of the process.
     pub sys: Option<f64>,
     /// User and system time together, if the sum is known better than its parts.
-    #[serde(default)]
     pub cpu: Option<f64>,
     /// CPU time of the kernel's own threads during the trial. These threads serve all programs.
-    #[serde(default)]
     pub workers: Option<f64>,
     /// Encrypting and decrypting.
     pub crypto: Option<f64>,
@@ -233,17 +229,6 @@ pub enum Verdict {
 impl Verdict {
     /// Number of pairs below which no verdict is given.
     pub const FEWEST: u32 = 3;
-}
-
-/// Older programs called too few pairs not distinguishable.
-fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Overhead>, D::Error> {
-    let mut overhead = Option::<Overhead>::deserialize(from)?;
-    if let Some(overhead) = &mut overhead
-        && overhead.ratio.n < Verdict::FEWEST
-    {
-        overhead.verdict = Verdict::TooFew;
-    }
-    Ok(overhead)
 }
 
 /// The activity that took most of a trial's time.

@@ -2,7 +2,7 @@
 //! line is one JSON object, and a batch of trials counts only once its last line is there.
 
 use super::StoreError;
-use crate::record::{self, Run, SCHEMA, Trial};
+use crate::record::{Run, SCHEMA, Trial};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -318,7 +318,7 @@ pub(super) fn assemble<'a>(
         }
     };
     let envelope: Envelope = serde_json::from_str(header).map_err(broken(None))?;
-    if !record::reads(&envelope.schema) {
+    if envelope.schema != SCHEMA {
         return Err(StoreError::Schema {
             run: id.to_owned(),
             found: envelope.schema,

@@ -332,7 +332,9 @@ impl StoreError {
                 )
             }
             Self::Schema { .. } => {
-                "Read the run with the version of cryptmark that wrote it.".into()
+                "Measure again with this version, or read the run with the version of cryptmark \
+                 that wrote it."
+                    .into()
             }
             Self::Unstorable { .. } => {
                 "Please report this as a bug of cryptmark: a measurement must never yield such a \
