@@ -317,16 +317,14 @@ impl From<StoreError> for Failure {
             E::EmptyLocation
             | E::NoPostgres { .. }
             | E::NotAStore { .. }
-            | E::NoTables { .. }
             | E::Foreign { .. }
-            | E::Newer { .. }
+            | E::OtherVersion { .. }
             | E::Damaged { .. }
             | E::Record { .. }
             | E::Schema { .. }
             | E::Empty { .. }
             | E::NoSuchRun { .. }
             | E::Ambiguous { .. }
-            | E::NoSuchVersion { .. }
             | E::NoSuchExperiment { .. }
             | E::NotOneRun { .. }
             | E::OtherExperiment { .. }

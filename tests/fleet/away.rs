@@ -83,13 +83,6 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
     let told = sandbox.fails(2, &["--store", &url, "run", "drives.toml"]);
     assert!(told.contains("version 99"), "{told}");
     server.sql("runs", "UPDATE cryptmark.schema_version SET version = 2");
-    sandbox.ok(&["--store", &url, "store", "migrate", "--to", "1"]);
-    // An older one is brought up.
-    assert!(
-        sandbox
-            .ok(&["--store", &url, "store"])
-            .contains("store version 2")
-    );
 
     // The configuration names the store, and how much may wait for it.
     let folder = sandbox.path("host/cryptmark");
@@ -100,7 +93,7 @@ fn a_store_that_cannot_be_used_is_told_in_two_lines() {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
     };
     configure(format!("store = \"{url}\"\nspool_size = \"12 kB\"\n"));
-    assert!(sandbox.ok(&["store"]).contains("store version 2"));
+    assert!(sandbox.ok(&["store"]).ends_with("0 run(s)\n"));
     server.stop("fast").unwrap();
     let run = [
         "run",

@@ -469,7 +469,7 @@ fn refuses_a_newer_version() {
     fs::write(path.join("version"), "cryptmark runs 99\n").unwrap();
     assert!(matches!(
         refused(&path),
-        StoreError::Newer { found: 99, .. }
+        StoreError::OtherVersion { found: 99, .. }
     ));
 }
 

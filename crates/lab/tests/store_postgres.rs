@@ -5,10 +5,8 @@
 mod postgres_server;
 mod store_suite;
 
-use cryptmark_lab::record::Run;
-use cryptmark_lab::store::{Location, Spool, Store, StoreError, schema};
+use cryptmark_lab::store::{Location, Spool, Store, StoreError};
 use postgres_server::Server;
-use serde_json::json;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -30,7 +28,7 @@ fn server() -> Option<Server> {
 #[test]
 fn on_a_private_server() {
     let Some(server) = server() else { return };
-    for database in ["suite", "writers", "strangers", "newer", "older"] {
+    for database in ["suite", "writers", "strangers", "other"] {
         server.sql("postgres", &format!("CREATE DATABASE {database}"));
     }
 
@@ -55,12 +53,15 @@ fn on_a_private_server() {
         Err(StoreError::Foreign { .. })
     ));
 
-    drop(Store::open(&at(&server, "newer")).unwrap());
-    server.sql("newer", "UPDATE cryptmark.schema_version SET version = 99");
-    assert!(matches!(
-        Store::open(&at(&server, "newer")),
-        Err(StoreError::Newer { found: 99, .. })
-    ));
+    drop(Store::open(&at(&server, "other")).unwrap());
+    for other in [1, 99] {
+        let version = format!("UPDATE cryptmark.schema_version SET version = {other}");
+        server.sql("other", &version);
+        assert!(matches!(
+            Store::open(&at(&server, "other")),
+            Err(StoreError::OtherVersion { found, .. }) if found == other
+        ));
+    }
 
     server.sql(
         "suite",
@@ -76,61 +77,6 @@ fn on_a_private_server() {
         Store::open(&at(&server, "absent")),
         Err(StoreError::Database { .. })
     ));
-
-    let older = at(&server, "older");
-    migrations(&older);
-    assert_eq!(
-        server.sql("older", "SELECT version FROM cryptmark.schema_version"),
-        schema::VERSION.to_string()
-    );
-}
-
-/// Down to the oldest version and up again: nothing that the tables say is lost.
-fn migrations(location: &Location) {
-    assert_eq!(Store::migrate(location, schema::VERSION).unwrap(), 0);
-    assert_eq!(
-        Store::migrate(location, schema::VERSION).unwrap(),
-        schema::VERSION
-    );
-    let kept = store_suite::run("2026-kept", 2);
-    let (progress, merged) = {
-        let folder = tempfile::tempdir().unwrap();
-        let store = store_suite::open(location, folder.path());
-        store_suite::put(&store, &kept);
-        store.set_baseline("kept", "2026-kept").unwrap();
-        store_suite::put(&store, &store_suite::attempt("2027-a", "spring", 1, "f"));
-        store
-            .begin(&store_suite::attempt("2027-b", "spring", 3, "f"))
-            .unwrap();
-        (
-            store.progress("spring").unwrap(),
-            store.load("spring").unwrap(),
-        )
-    };
-    for version in [0, schema::VERSION + 1, -1] {
-        assert!(matches!(
-            Store::migrate(location, version),
-            Err(StoreError::NoSuchVersion { .. })
-        ));
-    }
-    assert_eq!(
-        Store::migrate(location, schema::OLDEST).unwrap(),
-        schema::VERSION
-    );
-    assert_eq!(
-        Store::migrate(location, schema::OLDEST).unwrap(),
-        schema::OLDEST
-    );
-    // Opening the store migrates it.
-    let store = Store::open(location).unwrap();
-    assert_eq!(store.load("kept").unwrap(), kept);
-    assert_eq!(store.progress("spring").unwrap(), progress);
-    assert_eq!(store.load("spring").unwrap(), merged);
-    drop(store);
-    assert_eq!(
-        Store::migrate(location, schema::VERSION).unwrap(),
-        schema::VERSION
-    );
 }
 
 fn at(server: &Server, database: &str) -> Location {
@@ -289,15 +235,9 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
             &at(&server, "runs"),
             &spool(folder.path(), store_suite::ROOM)
         ),
-        Err(StoreError::Newer { found: 99, .. })
+        Err(StoreError::OtherVersion { found: 99, .. })
     ));
-    server.sql(
-        "runs",
-        &format!(
-            "UPDATE cryptmark.schema_version SET version = {}",
-            schema::VERSION
-        ),
-    );
+    server.sql("runs", "UPDATE cryptmark.schema_version SET version = 2");
     assert_eq!(store.hand_over(None).unwrap().stored, 1);
     assert_eq!(store.load("newer").unwrap(), run);
 
@@ -345,60 +285,6 @@ fn whatever_keeps_a_server_from_taking_it_nothing_is_lost() {
     assert_eq!(kept.lines().filter(|l| l.contains("later")).count(), 4);
     assert_eq!(other.load("sooner").unwrap(), sooner);
     assert!(waiting(folder.path()).is_empty());
-}
-
-/// Files of a version that had JSON in strings, in a folder of that version: a run of which
-/// all waits, and the rest of one whose beginning the server has.
-#[test]
-fn what_an_earlier_version_has_left_is_stored() {
-    let Some(server) = server() else { return };
-    server.sql("postgres", "CREATE DATABASE runs");
-    let folder = tempfile::tempdir().unwrap();
-    let store = store_suite::open(&at(&server, "runs"), folder.path());
-    let (all, rest) = (store_suite::run("all", 2), store_suite::run("rest", 3));
-    store.begin(&rest).unwrap();
-    store.put_trials("rest", &[(0, &rest.trials[0])]).unwrap();
-    store.hand_over(None).unwrap();
-    drop(store);
-    let header = |run: &Run| {
-        let header = Run {
-            trials: Vec::new(),
-            ..run.clone()
-        };
-        json!({ "run": run.run, "plan": "quick", "started": run.started, "partial": true,
-            "host_key": run.host.key(), "json": serde_json::to_string(&header).unwrap() })
-    };
-    let trials = |run: &Run, from: usize| {
-        let trials = run.trials.iter().enumerate().skip(from);
-        let trials = trials.map(|(at, trial)| json!([at, serde_json::to_string(trial).unwrap()]));
-        json!({ "trials": { "run": run.run, "trials": trials.collect::<Vec<_>>() } })
-    };
-    let files = [
-        vec![
-            json!({ "begin": header(&all) }),
-            trials(&all, 0),
-            json!({ "finish": header(&all) }),
-        ],
-        vec![trials(&rest, 1), json!({ "finish": header(&rest) })],
-        // Its run is nowhere.
-        vec![trials(&store_suite::run("gone", 1), 0)],
-    ];
-    let place = waiting(folder.path()).remove(0);
-    let place = place.parent().unwrap().parent().unwrap().with_extension("");
-    fs::create_dir(&place).unwrap();
-    for (number, lines) in files.iter().enumerate() {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        fs::write(place.join(format!("{number}.jsonl")), text + "{\"fin").unwrap();
-    }
-    let store = store_suite::open(&at(&server, "runs"), folder.path());
-    assert_eq!(store.waiting().unwrap().unwrap().0, 4);
-    let handed = store.hand_over(None).unwrap();
-    assert_eq!(handed.stored, 3, "and what this version had of `rest`");
-    assert_eq!(handed.refused.len(), 1);
-    assert!(handed.refused[0].1.exists());
-    assert_eq!(store.load("all").unwrap(), all);
-    assert_eq!(store.load("rest").unwrap(), rest);
-    assert_eq!(store.waiting().unwrap().unwrap().0, 0);
 }
 
 #[test]

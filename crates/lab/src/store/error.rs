@@ -38,26 +38,20 @@ pub enum StoreError {
         /// The file, left as it is.
         path: PathBuf,
     },
-    /// The folder has no tables.
-    #[error("the store {} is a folder, and folders have only one version", path.display())]
-    NoTables {
-        /// The folder.
-        path: PathBuf,
-    },
     /// The folder or database belongs to another program.
     #[error("{location} is not empty and isn't a store of runs")]
     Foreign {
         /// The folder or database, left as it is.
         location: Location,
     },
-    /// The store was written by a newer version of this program.
-    #[error("{location} has store version {found}; this program knows up to {known}")]
-    Newer {
+    /// The store was made by another version of this program.
+    #[error("{location} has store version {found}; this program knows version {known}")]
+    OtherVersion {
         /// The store, left as it is.
         location: Location,
         /// The version found.
         found: i64,
-        /// The newest version that this program reads.
+        /// The version that this program reads and writes.
         known: i64,
     },
     /// Bytes are missing from a run's file.
@@ -145,12 +139,6 @@ pub enum StoreError {
         experiment: String,
         /// How many.
         runs: usize,
-    },
-    /// No version of the tables has this number.
-    #[error("there is no store version {version}")]
-    NoSuchVersion {
-        /// The version asked for.
-        version: i64,
     },
     /// The database refused a request.
     #[error("the store {location} failed")]
@@ -267,14 +255,11 @@ impl StoreError {
             Self::NotAStore { path } => {
                 format!("Name a folder. {} was not changed.", path.display())
             }
-            Self::NoTables { .. } => "Name a PostgreSQL database to migrate.".into(),
             Self::Foreign { location } => {
                 format!("Name another or a new folder or database. {location} was not changed.")
             }
-            Self::Newer { .. } => {
-                "Upgrade cryptmark, or migrate the store back with the newer version: `cryptmark \
-                 store migrate --to VERSION`."
-                    .into()
+            Self::OtherVersion { .. } => {
+                "Use the version of cryptmark that made it, or name another store.".into()
             }
             Self::Damaged { path } => {
                 format!("Restore {} from a backup, or move it away.", path.display())
@@ -315,14 +300,6 @@ impl StoreError {
             Self::NotOneRun { experiment, .. } => {
                 format!("Choose one of them: `cryptmark fleet status {experiment}`.")
             }
-            #[cfg(feature = "postgres")]
-            Self::NoSuchVersion { .. } => format!(
-                "Give a version from {} to {}.",
-                super::schema::OLDEST,
-                super::schema::VERSION
-            ),
-            #[cfg(not(feature = "postgres"))]
-            Self::NoSuchVersion { .. } => String::new(),
             Self::Database { .. } => {
                 "Check that the server runs and that the user may create and write tables.".into()
             }

@@ -80,7 +80,7 @@ impl Folder {
         Ok(store)
     }
 
-    /// Whether the folder says that it is a store; refuses what is not one, or a newer one.
+    /// Whether the folder says that it is a store; refuses what is not one, or has another version.
     fn is_ours(&self) -> Result<bool, StoreError> {
         let foreign = || StoreError::Foreign {
             location: self.location(),
@@ -91,13 +91,13 @@ impl Folder {
                 let version: i64 = version
                     .and_then(|version| version.parse().ok())
                     .ok_or_else(foreign)?;
-                match version > VERSION {
-                    true => Err(StoreError::Newer {
+                match version == VERSION {
+                    true => Ok(true),
+                    false => Err(StoreError::OtherVersion {
                         location: self.location(),
                         found: version,
                         known: VERSION,
                     }),
-                    false => Ok(true),
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {

@@ -23,8 +23,6 @@ mod waiting;
 pub use error::StoreError;
 pub use folder::is_store;
 pub use location::Location;
-#[cfg(feature = "postgres")]
-pub use server::schema;
 pub use settings::Settings;
 pub use shards::{Progress, ShardState};
 pub use take_over::TakenOver;
@@ -155,7 +153,7 @@ impl Store {
     /// Opens the store at `location` and creates it if it does not exist.
     ///
     /// A new folder has mode 0700 and its files 0600. Anything that is not a store of this program,
-    /// or comes from a newer version, is refused and left as it is.
+    /// or has another version, is refused and left as it is.
     pub fn open(location: &Location) -> Result<Self, StoreError> {
         let kept = match location {
             Location::Folder(path) => Kept::Files(Folder::open(path)?),
@@ -175,23 +173,6 @@ impl Store {
             location: location.clone(),
             kept,
         })
-    }
-
-    /// Brings the tables at `location` to version `to`, up or down, and returns
-    /// the version that they had, 0 for none.
-    ///
-    /// Refuses versions that this program does not know, and a folder, which has no tables.
-    /// Older tables are brought up by [`Store::open`] as well; the way down is for an older
-    /// program.
-    #[cfg(feature = "postgres")]
-    pub fn migrate(location: &Location, to: i64) -> Result<i64, StoreError> {
-        if !(schema::OLDEST..=schema::VERSION).contains(&to) {
-            return Err(StoreError::NoSuchVersion { version: to });
-        }
-        match location {
-            Location::Folder(path) => Err(StoreError::NoTables { path: path.clone() }),
-            Location::Postgres(url) => server::Server::new(url)?.migrate_to(to),
-        }
     }
 
     fn records(&self) -> &dyn Records {

@@ -3,13 +3,14 @@
 //! server can.
 
 use super::put::Before;
-use super::{PATIENCE, Server, earlier};
+use super::{PATIENCE, Server};
 use crate::record::Run;
 use crate::store::entry::Entry;
 use crate::store::folder::Folder;
 use crate::store::shards::stored_already;
 use crate::store::take_over::{TakenOver, judge_all};
 use crate::store::{HandedOver, Spool, StoreError};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -22,8 +23,6 @@ pub(super) struct Waiting {
     files: OnceLock<Folder>,
     /// Limit of waiting bytes, above which no run begins.
     limit: u64,
-    /// The waiting files of an earlier version.
-    earlier: PathBuf,
     state: Mutex<State>,
 }
 
@@ -37,12 +36,13 @@ struct State {
 
 impl Waiting {
     fn of(spool: &Spool, identity: &str, absence: Option<String>) -> Self {
-        let earlier = spool.folder.join(earlier::name(identity));
+        let digest = Sha256::digest(identity.as_bytes());
+        let digest = digest[..8].iter().map(|byte| format!("{byte:02x}"));
+        let name = digest.chain([".runs".to_owned()]).collect::<String>();
         Self {
-            path: earlier.with_extension("runs"),
+            path: spool.folder.join(name),
             files: OnceLock::new(),
             limit: spool.limit,
-            earlier,
             state: Mutex::new(State {
                 absence,
                 ..State::default()
@@ -112,8 +112,7 @@ impl Server {
         };
         let known = waiting.known()?;
         let runs = known.map_or(Ok(0), |files| files.ids().map(|ids| ids.len()))?;
-        let earlier = earlier::files(&waiting.earlier)?.len();
-        Ok(Some((runs + earlier, waiting.path.clone())))
+        Ok(Some((runs, waiting.path.clone())))
     }
 
     pub(super) fn write(&self, entry: &Entry) -> Result<(), StoreError> {
@@ -208,7 +207,6 @@ impl Server {
         let Some(waiting) = &self.waiting else {
             return Ok(handed);
         };
-        earlier::hand_over(self, &waiting.earlier, patience, &mut handed)?;
         let Some(files) = waiting.known()? else {
             return Ok(handed);
         };
@@ -221,7 +219,8 @@ impl Server {
             }
             let taken = self.hand_over_run(files, &mut state, &run, Before::Anything, patience);
             match taken {
-                Ok(taken) => handed.count(&taken),
+                Ok(TakenOver::Superseded { .. }) => handed.superseded += 1,
+                Ok(_) => handed.stored += 1,
                 Err(error) if error.is_final() => {
                     handed.refused.push((error, files.put_aside(&run)?));
                 }
@@ -253,15 +252,6 @@ impl Server {
         let new = new.filter(|(_, what)| **what != TakenOver::There);
         files.put_files(&new.map(|(run, _)| run).collect::<Vec<_>>())?;
         Ok(taken)
-    }
-}
-
-impl HandedOver {
-    pub(super) fn count(&mut self, taken: &TakenOver) {
-        match taken {
-            TakenOver::Superseded { .. } => self.superseded += 1,
-            _ => self.stored += 1,
-        }
     }
 }
 

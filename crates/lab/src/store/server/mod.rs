@@ -3,14 +3,12 @@
 //! A connection lives for one transaction: a thousand hosts that measure for
 //! minutes between two trials would otherwise hold a thousand connections.
 
-mod earlier;
 mod files;
 mod hand_over;
 mod parameters;
 mod put;
 mod query;
 mod records;
-pub mod schema;
 mod tls;
 
 use super::{Location, StoreError};
@@ -22,7 +20,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::time::{Duration, Instant};
 
-/// Key of the advisory lock under which the tables are created and changed.
+/// Key of the advisory lock under which the tables are created.
 const LOCK: i64 = 0x636d_726b;
 
 /// How long to wait for a connection.
@@ -126,13 +124,6 @@ enum Mode {
     Write,
 }
 
-/// Which way a migration may go.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Up,
-    UpOrDown,
-}
-
 impl Server {
     /// Parses `url` without connecting to the server.
     ///
@@ -195,12 +186,24 @@ impl Server {
         self.transact(Mode::Read, PATIENCE, work)
     }
 
-    /// A connection to tables of this program's version. Missing tables are created, and older ones
-    /// are migrated.
+    /// A connection to tables of this program's version. Missing tables are created.
     fn connect(&self) -> Result<Client, Fault> {
-        let mut client = self.connect_to_any()?;
-        if version(&mut client)? != Some(schema::VERSION) {
-            self.migrate(&mut client, schema::VERSION, Way::Up)?;
+        let config = &self.parameters.config;
+        let mut client = match &self.parameters.tls {
+            Some(tls) => config.connect(tls.clone())?,
+            None => config.connect(NoTls)?,
+        };
+        let found = match version(&mut client)? {
+            Some(found) => found,
+            None => self.create(&mut client)?,
+        };
+        if found != query::VERSION {
+            return Err(StoreError::OtherVersion {
+                location: self.location.clone(),
+                found,
+                known: query::VERSION,
+            }
+            .into());
         }
         client.batch_execute(&format!(
             "SET search_path TO cryptmark; SET statement_timeout TO '{}s'",
@@ -209,56 +212,26 @@ impl Server {
         Ok(client)
     }
 
-    /// A connection to tables of any version.
-    fn connect_to_any(&self) -> Result<Client, Fault> {
-        let config = &self.parameters.config;
-        Ok(match &self.parameters.tls {
-            Some(tls) => config.connect(tls.clone())?,
-            None => config.connect(NoTls)?,
-        })
-    }
-
-    /// Brings the tables to version `to`, up or down; the version they had, 0 for
-    /// none.
-    pub(super) fn migrate_to(&self, to: i64) -> Result<i64, StoreError> {
-        let migrate = || self.migrate(&mut self.connect_to_any()?, to, Way::UpOrDown);
-        migrate().map_err(|fault: Fault| fault.at(&self.location))
-    }
-
-    fn migrate(&self, client: &mut Client, to: i64, way: Way) -> Result<i64, Fault> {
+    /// Creates the tables, and returns their version.
+    fn create(&self, client: &mut Client) -> Result<i64, Fault> {
         let mut tx = client.transaction()?;
-        // Of several that find old tables only one changes them.
+        // Of several that find no tables only one creates them.
         tx.execute("SELECT pg_advisory_xact_lock($1)", &[&LOCK])?;
+        // Asked first: the name of a table may be looked up in a cache from before the lock, which
+        // reading the catalogue itself brings up to date.
         let exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = 'cryptmark')";
         let exists: bool = tx.query_one(exists, &[])?.get(0);
-        let location = self.location.clone();
-        let from = match version(&mut tx)? {
-            Some(version) => version,
-            None if exists => return Err(StoreError::Foreign { location }.into()),
-            None => 0,
-        };
-        if from > schema::VERSION || from > to && way == Way::Up {
-            return Err(StoreError::Newer {
-                location,
-                found: from,
-                known: schema::VERSION,
-            }
-            .into());
+        if let Some(found) = version(&mut tx)? {
+            return Ok(found);
         }
-        if from == 0 {
-            tx.batch_execute(
-                "CREATE SCHEMA cryptmark;
-                 CREATE TABLE cryptmark.schema_version (version BIGINT NOT NULL);
-                 INSERT INTO cryptmark.schema_version (version) VALUES (0)",
-            )?;
+        if exists {
+            let location = self.location.clone();
+            return Err(StoreError::Foreign { location }.into());
         }
-        tx.batch_execute("SET LOCAL search_path TO cryptmark")?;
-        for statement in schema::statements(from, to) {
-            tx.batch_execute(statement)?;
-        }
-        tx.execute("UPDATE schema_version SET version = $1", &[&to])?;
+        tx.batch_execute(query::TABLES)?;
+        tx.execute("INSERT INTO schema_version VALUES ($1)", &[&query::VERSION])?;
         tx.commit()?;
-        Ok(from)
+        Ok(query::VERSION)
     }
 }
 

@@ -1,4 +1,53 @@
-//! The queries.
+//! The tables and the queries.
+//!
+//! A record is kept as the JSON that `--json` prints. The other columns serve to list and to find:
+//!
+//! ```text
+//! runs         run · plan · started · partial · host_key · header (the run without its trials)
+//! trials       run · ordinal · record
+//! baselines    name · run
+//! experiments  name · fingerprint (of what is measured) · shards (their number)
+//! attempts     run · experiment · shard: every run that has begun a shard, also one that was dropped
+//! shards       experiment · shard · run: the one run that is the shard
+//! ```
+
+/// Version of the tables.
+pub(super) const VERSION: i64 = 2;
+
+/// Creates the tables. The second index finds the shard that goes with a deleted run.
+pub(super) const TABLES: &str = "CREATE SCHEMA cryptmark;
+     SET LOCAL search_path TO cryptmark;
+     CREATE TABLE schema_version (version BIGINT NOT NULL);
+     CREATE TABLE runs (
+        run TEXT PRIMARY KEY NOT NULL,
+        plan TEXT NOT NULL,
+        started TEXT NOT NULL,
+        partial BOOLEAN NOT NULL,
+        host_key TEXT NOT NULL,
+        header TEXT NOT NULL);
+     CREATE TABLE trials (
+        run TEXT NOT NULL REFERENCES runs (run) ON DELETE CASCADE,
+        ordinal BIGINT NOT NULL,
+        record TEXT NOT NULL,
+        PRIMARY KEY (run, ordinal));
+     CREATE TABLE baselines (
+        name TEXT PRIMARY KEY NOT NULL,
+        run TEXT NOT NULL REFERENCES runs (run));
+     CREATE TABLE experiments (
+        name TEXT PRIMARY KEY NOT NULL,
+        fingerprint TEXT NOT NULL,
+        shards BIGINT NOT NULL);
+     CREATE TABLE attempts (
+        run TEXT PRIMARY KEY NOT NULL,
+        experiment TEXT NOT NULL REFERENCES experiments (name),
+        shard BIGINT NOT NULL);
+     CREATE INDEX attempts_of_shards ON attempts (experiment, shard);
+     CREATE TABLE shards (
+        experiment TEXT NOT NULL REFERENCES experiments (name),
+        shard BIGINT NOT NULL,
+        run TEXT NOT NULL REFERENCES runs (run) ON DELETE CASCADE,
+        PRIMARY KEY (experiment, shard));
+     CREATE INDEX shards_by_run ON shards (run)";
 
 pub(super) const ADD_RUN: &str = "INSERT INTO runs (run, plan, started, partial, host_key, header)
      VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (run) DO NOTHING";
