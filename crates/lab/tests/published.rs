@@ -118,12 +118,8 @@ fn measurements_are_repeated_all() {
 }
 
 #[test]
-fn names_of_before_and_of_the_tools_still_lead_to_the_plans() {
-    for (old, new) in [
-        ("anvil", "storage-ciphers"),
-        ("passmark", "fde-passmark"),
-        ("ssd-blog", "ssd-truecrypt"),
-    ] {
+fn names_of_the_tools_lead_to_the_plans() {
+    for (old, new) in [("anvil", "storage-ciphers"), ("passmark", "fde-passmark")] {
         assert_eq!(Devices::load(old).unwrap(), Devices::load(new).unwrap());
         assert_eq!(Devices::load(old).unwrap().name, new);
     }

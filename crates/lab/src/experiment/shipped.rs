@@ -55,12 +55,8 @@ const EMBEDDED: &[(&str, &str)] = &[
     ("kdf", include_str!("../../plans/kdf.toml")),
 ];
 
-/// Plans by the names that they had, or that the tools have which they follow.
-const ALIASES: &[(&str, &str)] = &[
-    ("anvil", "storage-ciphers"),
-    ("passmark", "fde-passmark"),
-    ("ssd-blog", "ssd-truecrypt"),
-];
+/// Plans by the names of the tools that they follow.
+const ALIASES: &[(&str, &str)] = &[("anvil", "storage-ciphers"), ("passmark", "fde-passmark")];
 
 /// Names and titles of the plans that ship.
 pub fn shipped() -> Vec<(&'static str, String)> {

@@ -21,7 +21,7 @@ use super::{Location, Names, Records, RunSummary, StoreError};
 use crate::record::Run;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Read};
@@ -259,6 +259,11 @@ impl Folder {
         }
     }
 
+    /// Appends to the file of a run.
+    pub(super) fn append(&self, run: &str, entry: &Entry) -> Result<(), StoreError> {
+        self.with_log(run, |log| log.append(entry))
+    }
+
     fn begin(&self, header: &Header) -> Result<(), StoreError> {
         let run = &header.run.run;
         let turn = self.turn()?;
@@ -304,7 +309,7 @@ impl Folder {
             }
             return Err(error);
         }
-        self.with_log(run, |log| log.append(&Entry::Finish(header.clone())))?;
+        self.append(run, &Entry::Finish(header.clone()))?;
         if let Some(shard) = shard {
             self.drop_attempts(&turn, shard)?;
         }
@@ -337,11 +342,6 @@ impl Folder {
         }
         ids.sort();
         Ok(ids)
-    }
-
-    /// The runs that are baselines.
-    pub(super) fn runs_with_names(&self) -> Result<BTreeSet<String>, StoreError> {
-        Ok(self.baselines()?.into_values().collect())
     }
 
     /// Acts on the bytes of a run's file; `None` if there is no file.
@@ -400,19 +400,6 @@ impl Folder {
     }
 
     /// Stores whole runs, each in place of what is stored of it: all or, on an error, none.
-    pub(super) fn put_whole(&self, turn: &Turn, runs: &[&Run]) -> Result<(), StoreError> {
-        self.put_all(turn, runs)?;
-        for run in runs {
-            if let Some(shard) = &run.shard {
-                self.add_attempt(turn, shard, &run.run)?;
-                if !run.partial {
-                    self.drop_attempts(turn, shard)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
     pub(super) fn put_all(&self, _: &Turn, runs: &[&Run]) -> Result<(), StoreError> {
         let mut staged = Vec::with_capacity(runs.len());
         for (place, run) in runs.iter().enumerate() {
@@ -440,9 +427,7 @@ impl Folder {
         }
         Ok(())
     }
-}
 
-impl Folder {
     /// Writes a whole run to a file that has no name yet.
     fn stage(&self, new: &Path, run: &Run) -> Result<Log, StoreError> {
         let header = Header::of(run, run.partial)?;
@@ -457,7 +442,7 @@ impl Records for Folder {
     fn write(&self, entry: Entry) -> Result<(), StoreError> {
         match &entry {
             Entry::Begin(header) => self.begin(header),
-            Entry::Trials { run, .. } => self.with_log(run, |log| log.append(&entry)),
+            Entry::Trials { run, .. } => self.append(run, &entry),
             Entry::Finish(header) => self.finish(header),
         }
     }

@@ -1,7 +1,7 @@
 //! Experiments in shards: the stored shards, and the runs that have begun them.
 
 use super::folder::{Folder, Turn, file_name};
-use super::{Store, StoreError};
+use super::{Records, Store, StoreError};
 use crate::record::{Run, Shard};
 use crate::shard;
 use serde::{Deserialize, Serialize};
@@ -140,9 +140,9 @@ impl Folder {
         let Some(by) = self.stored(&experiment, shard.index)? else {
             return Ok(());
         };
-        let baselines = self.runs_with_names()?;
+        let baselines = self.baselines()?;
         for (run, of) in experiment.attempts {
-            if of == shard.index && run != by && !baselines.contains(&run) {
+            if of == shard.index && run != by && !baselines.values().any(|named| *named == run) {
                 self.remove(turn, &run)?;
             }
         }

@@ -107,7 +107,15 @@ impl Folder {
             }
             whole.push(run);
         }
-        self.put_whole(&turn, &whole)?;
+        self.put_all(&turn, &whole)?;
+        for run in whole {
+            if let Some(shard) = &run.shard {
+                self.add_attempt(&turn, shard, &run.run)?;
+                if !run.partial {
+                    self.drop_attempts(&turn, shard)?;
+                }
+            }
+        }
         Ok(taken)
     }
 }

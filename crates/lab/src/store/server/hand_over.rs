@@ -121,7 +121,9 @@ impl Server {
         let (header, before) = match entry {
             Entry::Begin(header) => {
                 waiting.room()?;
-                files.start(header)?;
+                let turn = files.turn()?;
+                files.refuse_known(&header.run.run)?;
+                files.make(&turn, header)?;
                 (header, Before::Nothing)
             }
             Entry::Trials { run, .. } => return files.append(run, entry),
@@ -148,7 +150,7 @@ impl Server {
             Err(error) if error.is_final() => {
                 state.under_way.remove(run);
                 match before {
-                    Before::Nothing => files.drop_file(run)?,
+                    Before::Nothing => files.remove(&files.turn()?, run)?,
                     Before::Anything => drop(files.put_aside(run)?),
                 }
                 Err(error)
@@ -185,7 +187,7 @@ impl Server {
                     state.under_way.remove(run);
                 }
                 if !state.under_way.contains(run) {
-                    files.drop_file(run)?;
+                    files.remove(&files.turn()?, run)?;
                 }
                 Ok(taken)
             }
@@ -212,7 +214,7 @@ impl Server {
         };
         let mut state = waiting.state();
         for run in files.ids()? {
-            let was_own = files.owns(&run);
+            let was_own = files.own().contains_key(&run);
             // A living writer hands over its own.
             if !was_own && !files.claim(&run)? {
                 continue;
@@ -226,7 +228,7 @@ impl Server {
                 }
                 Err(error) => {
                     if !was_own {
-                        files.let_go(&run);
+                        files.own().remove(&run);
                     }
                     return Err(error);
                 }
@@ -250,7 +252,7 @@ impl Server {
         let taken = judge_all(runs, |id| files.find(id))?;
         let new = runs.iter().zip(&taken);
         let new = new.filter(|(_, what)| **what != TakenOver::There);
-        files.put_files(&new.map(|(run, _)| run).collect::<Vec<_>>())?;
+        files.put_all(&files.turn()?, &new.map(|(run, _)| run).collect::<Vec<_>>())?;
         Ok(taken)
     }
 }
