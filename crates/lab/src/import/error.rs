@@ -82,7 +82,7 @@ impl ImportError {
             Self::Control | Self::Json(_) | Self::Xml(_) | Self::Line { .. } => {
                 "Give the file exactly as the program wrote it."
             }
-            Self::Schema { .. } => "Export it again with this version of cryptmark.",
+            Self::Schema { .. } => "Measure again with this version of cryptmark.",
             Self::OldFio { .. } => "Measure with fio 3 or later.",
             Self::Empty { .. } => "Let the measurement finish, then import it.",
             Self::Mixed { .. } => "Import the results of each program separately.",
