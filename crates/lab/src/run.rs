@@ -137,7 +137,8 @@ impl Request {
     /// has the cells that were measured.
     ///
     /// # Errors
-    /// [`RunError::Storage`], with [`StorageError::NotADirectory`] for a file or a device;
+    /// [`RunError::Storage`], for a file or a device with
+    /// [`StorageError::NotADirectory`](crate::target::StorageError::NotADirectory);
     /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
     /// measured before; [`RunError::Stopped`] if nothing was.
     pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {
