@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(count("crates/volume/src/tcrypt/tests/hostile.rs"), 0);
         assert_eq!(count("crates/volume/tests/kdf.rs"), 0);
         // A single word is no sentence in the lab.
-        assert_eq!(count("crates/lab/src/plan/error.rs"), 2);
+        assert_eq!(count("crates/lab/src/experiment/error.rs"), 2);
         assert_eq!(count("crates/lab/src/kernel/build.rs"), 0);
         assert_eq!(count("src/cli/remedy.rs"), 0);
     }

@@ -131,7 +131,7 @@ mod tests {
         for (file, asks) in [
             ("crates/lab/src/kernel.rs", true),
             ("crates/lab/src/kernel/boot.rs", true),
-            ("crates/lab/src/plan.rs", false),
+            ("crates/lab/src/experiment.rs", false),
         ] {
             assert_eq!(is_in(Path::new(file), &asked[0]), asks, "{file}");
         }
