@@ -92,7 +92,9 @@ pub fn measure(sandbox: &Sandbox, plan: &str) -> Command {
     // By the path of the store its processes are told from others'.
     let store = sandbox.path("store");
     let mut command = sandbox.cryptmark(&["--store".as_ref(), store.as_os_str()]);
-    command.args(["run", "plan.toml", "--no-progress", "--at", "at"]);
+    command.arg("run").arg(sandbox.path("plan.toml"));
+    // Systems in the lab kernel take no place, so it is not named.
+    command.arg("--no-progress").current_dir(sandbox.path("at"));
     command
 }
 

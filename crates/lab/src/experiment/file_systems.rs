@@ -2,8 +2,7 @@
 //! each, with `tier = "fs"`.
 
 use super::{
-    Changes, MOST_CELLS, PlanError, Schedule, Setting, Until, distinct, from_toml, one, settings,
-    ten, within,
+    Changes, MOST_CELLS, PlanError, Schedule, Setting, Until, distinct, from_toml, one, ten, within,
 };
 use crate::file_system::{
     Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, OperationKind, Subject,
@@ -179,8 +178,6 @@ impl FileSystems {
         }
         within("operations", self.operations.len() as u64, 1, MOST_CELLS)?;
         distinct(self.operations.iter().map(|operation| &*operation.name))?;
-        let chosen = self.key_size.map(|_| Setting::KeySize);
-        settings::check(chosen, |setting| self.refuses(setting))?;
         if let Some(other) = self.systems.iter().find(|system| placed(system).is_none()) {
             return Err(PlanError::NotOfTier {
                 system: other.as_str().to_owned(),
