@@ -249,6 +249,7 @@ fn found(system: &System) -> Result<Option<String>, String> {
             Ok(java) => Ok(Some(java.version().to_owned())),
             Err(why) => Err(format!("absent, {why}")),
         },
+        System::BuiltinUblk => Err("measured by the path of its disk, /dev/ublkbN".to_owned()),
         System::UnderFiles(_) => {
             let measured = "measured with --tier fs".to_owned();
             match lab::experiment::file_systems::program(system) {

@@ -80,7 +80,7 @@ impl Opened {
                 System::Java => {
                     absent.push("java (it is measured by `cryptmark run java-os`)".to_owned());
                 }
-                System::UnderFiles(_) => absent.push(of_files(system)),
+                System::BuiltinUblk | System::UnderFiles(_) => absent.push(elsewhere(system)),
             }
         }
         if plan.is_simulated || targets.len() == 1 && !absent.is_empty() {
@@ -133,7 +133,7 @@ impl Opened {
                     system.as_str()
                 )),
                 System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
-                _ => absent.push(of_files(system)),
+                _ => absent.push(elsewhere(system)),
             }
         }
         let wanted = |system: &System| ciphers.systems.contains(system);
@@ -211,9 +211,15 @@ fn mounted(system: &System, devices: &Devices, seed: u64) -> Result<Storage, Sto
     Storage::prepare(place, &mut |_| ControlFlow::Continue(()))
 }
 
-fn of_files(system: &System) -> String {
-    let name = system.as_str();
-    format!("{name} (it is measured in the tier of file systems)")
+/// Where a system is measured that is not opened here.
+fn elsewhere(system: &System) -> String {
+    let how = match system {
+        System::BuiltinUblk => {
+            "serve a volume with `volume serve --ublk`, and measure the disk /dev/ublkbN"
+        }
+        _ => "it is measured in the tier of file systems",
+    };
+    format!("{} ({how})", system.as_str())
 }
 
 /// Libraries that are not there, and ciphers that those which are lack.

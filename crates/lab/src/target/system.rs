@@ -31,6 +31,8 @@ pub enum System {
     Library(Library),
     /// Java's own ciphers, in the cipher tier only.
     Java,
+    /// This program's engine behind a disk that ublk serves: a disk is measured by its path.
+    BuiltinUblk,
     /// What encrypts under a file system or files themselves, and is measured in the tier of file
     /// systems alone, by its name there.
     UnderFiles(FileLayer),
@@ -84,6 +86,7 @@ impl System {
             Self::Builtin => "builtin",
             Self::BuiltinNbd => "builtin-nbd",
             Self::BuiltinFuse => "builtin-fuse",
+            Self::BuiltinUblk => "builtin-ublk",
             Self::DmCrypt => "dm-crypt",
             Self::Path(name) | Self::Simulated(name) => name,
             Self::Served(program) => program.name(),
@@ -122,7 +125,7 @@ impl System {
     pub fn needs_linux(&self) -> bool {
         match self {
             Self::Path(_) => false,
-            Self::Library(Library::AfAlg) | Self::UnderFiles(_) => true,
+            Self::Library(Library::AfAlg) | Self::BuiltinUblk | Self::UnderFiles(_) => true,
             other => other.is_served(),
         }
     }
@@ -159,7 +162,7 @@ impl System {
             .chain([Self::BuiltinFuse, Self::DmCrypt, path, drive])
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
-            .chain([Self::Java])
+            .chain([Self::Java, Self::BuiltinUblk])
             .chain(UNDER_FILES.map(|name| Self::UnderFiles(FileLayer(name))))
     }
 }
@@ -181,6 +184,7 @@ impl std::str::FromStr for System {
             "builtin" => Ok(Self::Builtin),
             "builtin-nbd" => Ok(Self::BuiltinNbd),
             "builtin-fuse" => Ok(Self::BuiltinFuse),
+            "builtin-ublk" => Ok(Self::BuiltinUblk),
             "dm-crypt" => Ok(Self::DmCrypt),
             "qemu" => Ok(Self::Served(Program::Qemu)),
             "nbdkit" => Ok(Self::Served(Program::Nbdkit)),
