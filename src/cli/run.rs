@@ -126,6 +126,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     }
     shard::refuse_whole(options.plan())?;
     let experiment = options.experiment()?;
+    energy::check(options)?;
     if options.dry_run {
         return print(&options.describe(&experiment));
     }
@@ -261,8 +262,11 @@ impl RunOptions {
 
     /// Refuses what would fail later, and begins to hear of pauses.
     fn check(&self, experiment: &Experiment) -> Result<(), Failure> {
-        energy::check(self)?;
-        if !matches!(experiment, Experiment::FileSystems(_)) {
+        // Neither agents nor lives wait between two visits.
+        if !matches!(
+            experiment,
+            Experiment::FileSystems(_) | Experiment::Lives(_)
+        ) {
             pause::begin();
         }
         match experiment.uses_storage() && self.at().is_file() {

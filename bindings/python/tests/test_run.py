@@ -43,6 +43,18 @@ class Runs(VolumeCase):
         self.assertFalse(run.to_dict()["partial"])
         self.assertEqual(list(self.folder.iterdir()), [])
 
+    def test_lives_of_drives_are_a_plan_like_others(self):
+        plan = self.folder / "lives.toml"
+        plan.write_text(
+            'title = "lives"\ndevices = ["mlc-128g"]\npolicies = ["pass"]\nyears = 0.01\n'
+            'daily = "1GB"\nciphers = ["aes-xts-plain64"]\ncpu = { aes = "1500MB/s" }\n'
+        )
+        run = cryptmark.run(str(plan), seed=1)
+        self.assertFalse(run.to_dict()["partial"])
+        self.assertTrue(run.rows())
+        with self.assertRaisesRegex(cryptmark.BadInput, "cannot be chosen for lives"):
+            cryptmark.run(str(plan), size=1 << 20)
+
     def test_rows_are_tables_of_other_packages(self):
         for module, method in (("pandas", "to_pandas"), ("pyarrow", "to_arrow")):
             if importlib.util.find_spec(module) is None:

@@ -1,6 +1,6 @@
 //! `cryptmark run PLAN --shard I/N`: a part of an experiment.
 
-use super::{Destination, RunOptions, ShardError, ShardNumber, measure};
+use super::{Destination, RunOptions, ShardError, ShardNumber, energy, measure};
 use crate::cli::{Failure, print};
 use lab::experiment::Changes;
 use lab::record::Shard;
@@ -37,6 +37,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
         ..Changes::default()
     };
     let experiment = part.experiment.changed(&changes)?;
+    energy::check(options)?;
     if options.dry_run {
         return print(&options.describe(&experiment));
     }

@@ -79,6 +79,9 @@ pub enum PlanError {
     /// A workload is not of the plan's tier.
     #[error("workload {0:?} is of another tier than the plan")]
     OtherTier(String),
+    /// Flash has no erase blocks of this size.
+    #[error("erase_size = {} is not a power of two", .0.as_u64())]
+    EraseSize(ByteSize),
     /// File systems get several sector sizes.
     #[error("file systems are measured with one sector size at a time")]
     SectorSizes,
@@ -233,6 +236,7 @@ impl PlanError {
                  devices have read, write and mixed."
                     .into()
             }
+            Self::EraseSize(_) => "Use 4 KiB, 8 KiB, and so on up to 1 MiB.".into(),
             Self::SectorSizes => "Give one.".into(),
             Self::NotTaken {
                 setting, others, ..

@@ -165,9 +165,10 @@ impl FileSystems {
         within("repetitions", repetitions, 1, u64::from(MOST_ROUNDS))?;
         within("jobs", u64::from(self.jobs), 1, 256)?;
         within("size", self.size.as_u64(), 1 << 20, 1 << 44)?;
-        // No number below is in this range unless it is a power of two.
-        let erase_range = if erase.is_power_of_two() { erase } else { 0 };
-        within("erase_size", erase_range, 4 << 10, 1 << 20)?;
+        within("erase_size", erase, 4 << 10, 1 << 20)?;
+        if !erase.is_power_of_two() {
+            return Err(PlanError::EraseSize(self.erase_size));
+        }
         let lists = [
             ("file systems", self.file_systems.is_empty()),
             ("operations", self.operations.is_empty()),

@@ -387,6 +387,26 @@ fn every_setting_takes_effect_in_every_kind_or_is_refused() {
     }
 }
 
+/// The number of the plan is told, and not another one.
+#[test]
+fn erase_blocks_of_odd_sizes_are_refused() {
+    let (_, text) = read("crypto-fs").unwrap();
+    for (size, words) in [
+        ("12345 B", "erase_size = 12345 is not a power of two"),
+        ("2 KiB", "erase_size = 2048 is not between 4096 and 1048576"),
+    ] {
+        let text = format!("erase_size = \"{size}\"\n{}", without_erase_size(&text));
+        let error = FileSystems::parse("x", &text).unwrap_err();
+        assert_eq!(error.to_string(), words);
+        assert!(!error.remedy().is_empty());
+    }
+}
+
+fn without_erase_size(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.starts_with("erase_size"));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 /// A key of a plan that chooses what its kind does not take is refused like the option.
 #[test]
 fn keys_are_refused_in_the_words_of_options() {
