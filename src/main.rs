@@ -53,7 +53,7 @@ fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::EngineFile => cli::agent::serve(),
         #[cfg(target_os = "linux")]
-        Command::Unmounter => cli::volume::unmounter::run(),
+        Command::Unmounter => cli::volume::service::unmount_for_server(),
         Command::Completions(options) => cli::completions::run(&options),
         Command::Man(options) => cli::man::run(&options),
     };

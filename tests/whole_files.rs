@@ -11,15 +11,11 @@ use testkit::{CHEAP, Sandbox};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_cryptmark");
 /// Sources that name files themselves, and why they may.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 6] = [
     ("src/cli/whole.rs", "tests of what is replaced meanwhile"),
     ("crates/block/src/draft.rs", "what all others use"),
     (
-        "src/cli/volume/pinned.rs",
-        "tests of what is moved meanwhile",
-    ),
-    (
-        "src/cli/volume/service/record.rs",
+        "crates/serve/src/service/record.rs",
         "of no worth after a restart",
     ),
     (

@@ -163,7 +163,7 @@ pub enum Command {
     EngineFile,
     #[cfg(target_os = "linux")]
     /// Unmount for another process of this program, which is confined
-    #[command(name = volume::unmounter::SUBCOMMAND, hide = true)]
+    #[command(name = volume::service::UNMOUNTER, hide = true)]
     Unmounter,
     /// Print a completion script for a shell
     Completions(completions::CompletionsOptions),

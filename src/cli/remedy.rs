@@ -19,6 +19,8 @@ use lab::target::{StorageError, TargetError};
 use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
 use serve::nbd::ClientError;
+#[cfg(target_os = "linux")]
+use serve::service::ServiceError;
 use volume::bitlk::ProtectorKind;
 use volume::judge::State;
 use volume::recall::RecallError;
@@ -318,6 +320,38 @@ impl CliRemedy for ClientError {
                 "Build it with --features tls, or forward a Unix socket through ssh."
             }
             error => error.remedy(),
+        }
+        .to_owned()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl CliRemedy for ServiceError {
+    fn cli_remedy(&self) -> String {
+        match self {
+            Self::Served { image, .. } => {
+                return format!("End that first: cryptmark volume umount {}", word(image));
+            }
+            Self::NoUnmounter => "When this server has ended, run `cryptmark volume umount`.",
+            Self::NotEmpty { .. } => {
+                "Name an empty directory, or give --yes. Its contents are hidden until the volume \
+                 is unmounted."
+            }
+            Self::OnlyRoot { .. } => "Mount it as root, or serve it with --as file.",
+            Self::NoProgram { program, .. } => {
+                return format!(
+                    "Install it (package {program}), or serve the volume with --as file."
+                );
+            }
+            Self::FileSystem { .. } => {
+                "Check that it holds one, or name its type with --fs-type. --as file needs no file \
+                 system."
+            }
+            Self::NoUblk { .. } => {
+                "Do the same with a program that was built with --features ublk."
+            }
+            Self::Block(error) => return error.cli_remedy(),
+            error => return error.remedy(),
         }
         .to_owned()
     }

@@ -36,6 +36,8 @@ mod export;
 mod flushes;
 pub mod fuse;
 pub mod nbd;
+#[cfg(target_os = "linux")]
+pub mod service;
 #[cfg(all(feature = "ublk", target_os = "linux"))]
 pub mod ublk;
 

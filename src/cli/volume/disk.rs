@@ -245,7 +245,7 @@ pub fn whole_name(place: &Path) -> Result<PathBuf, Failure> {
     if is_remote(place) {
         return Ok(Uri::parse(place.as_os_str())?.to_string().into());
     }
-    super::service::absolute(place).map_err(|error| {
+    serve::service::absolute(place).map_err(|error| {
         Failure::new(
             2,
             format!("cannot open {}: {error}", place.display()),

@@ -26,21 +26,15 @@ mod typed;
 #[cfg(target_os = "linux")]
 mod mount;
 #[cfg(target_os = "linux")]
-mod pinned;
-#[cfg(target_os = "linux")]
-mod place;
-#[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]
-mod service;
+pub mod service;
 #[cfg(target_os = "linux")]
 mod status;
 #[cfg(target_os = "linux")]
 mod trim_check;
 #[cfg(target_os = "linux")]
 mod umount;
-#[cfg(target_os = "linux")]
-pub mod unmounter;
 
 #[cfg(not(target_os = "linux"))]
 use super::elsewhere::{mount, serve, status, trim_check, umount};

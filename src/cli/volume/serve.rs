@@ -1,29 +1,22 @@
 //! `cryptmark volume serve`: an opened volume as a disk for others: over NBD, as
 //! a file by FUSE, or as a disk of the kernel's.
 
-#[cfg(all(feature = "ublk", target_os = "linux"))]
-mod disk;
 mod tls;
 
 use super::arguments::{Volume, VolumeArguments};
 use super::disk::Names;
-use super::mount::{Mounted, visibility};
-use super::pinned::Pinned;
-use super::place;
+use super::mount::visibility;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use super::service::record;
-use super::service::{End, Exported, Served, Service, ServiceArguments, joined};
-use super::umount::Undo;
+use super::service::{ServiceArguments, Serving};
 use crate::cli::Failure;
+use ::serve::Export;
 use ::serve::nbd::{self, Named, Place, ServeError, Server};
+use ::serve::service::{self, Mounted, OverNbd, ServiceError, Spot, Undo};
 use clap::Args;
 use std::ffi::OsString;
-use std::fs::{self, File};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use tls::TlsArguments;
 
 /// Options of `cryptmark volume serve`.
@@ -81,17 +74,17 @@ pub fn run(options: &ServeOptions, names: &Names) -> Result<(), Failure> {
 }
 
 impl ServeOptions {
-    fn export(&self, volume: &Volume, service: &Service) -> Result<Exported, Failure> {
-        service.export(volume, &self.secret, &self.protection, self.yes)
+    fn export(&self, volume: &Volume, serving: &Serving) -> Result<(Arc<Export>, usize), Failure> {
+        serving.export(volume, &self.secret, &self.protection, self.yes)
     }
 
-    fn ready(&self, service: &Service, place: &str) -> Result<(), Failure> {
+    fn ready(&self, serving: &Serving, place: &str) -> Result<(), Failure> {
         let mut images = self.volume.image().display().to_string();
         for image in &self.more {
             images += &format!(", {}", image.display());
         }
         let verb = if self.more.is_empty() { "is" } else { "are" };
-        service.ready(&format!("{images} {verb} served: {place}\n"))
+        serving.ready(&format!("{images} {verb} served: {place}\n"))
     }
 }
 
@@ -105,33 +98,30 @@ fn over_nbd(options: &ServeOptions, names: &Names, place: &OsString) -> Result<(
     let export_names = export_names(options)?;
     let securing = options.tls.securing()?;
     let all: Vec<&VolumeArguments> = volumes.iter().collect();
-    let Some(service) = options.service.begin(&all)? else {
+    let Some(serving) = options.service.begin(&all)? else {
         return Ok(());
     };
     let mut exports = Vec::new();
     let mut named = Vec::new();
     let mut threads = 1;
     for (volume, name) in volumes.iter().zip(export_names) {
-        let exported = options.export(&volume.with(names), &service)?;
-        threads = threads.max(exported.threads);
-        exports.push(exported.export.clone());
+        let (export, worth) = options.export(&volume.with(names), &serving)?;
+        threads = threads.max(worth);
+        exports.push(export.clone());
         named.push(Named {
             name,
             // Clients learn nothing of where it lies.
             description: String::new(),
-            export: exported.export,
+            export,
         });
     }
     let server = securing(Server::listen(place, named, threads)?);
     let place = server.place().to_string();
-    service.add(record::Place::Nbd(place.clone()))?;
-    service.confine()?;
-    let mut running = Running {
-        end: server.end(),
-        thread: Some(std::thread::spawn(move || server.run())),
-    };
-    options.ready(&service, &place)?;
-    service.wait(&exports, &mut running)
+    serving.places()?.add(service::Place::Nbd(place.clone()))?;
+    serving.confine()?;
+    let mut running = OverNbd::start(server);
+    options.ready(&serving, &place)?;
+    serving.wait(&exports, &mut running)
 }
 
 /// Refuses to serve the plaintext to other machines or other users without TLS, unless the user
@@ -140,15 +130,11 @@ fn over_nbd(options: &ServeOptions, names: &Names, place: &OsString) -> Result<(
 /// # Errors
 /// Exit code 4 without that confirmation.
 fn check_exposure(place: &Place, options: &ServeOptions) -> Result<(), Failure> {
-    if !place.is_exposed() {
-        return Ok(());
-    }
-    let address = place;
-    if options.tls.is_required() {
+    if !place.is_exposed() || options.tls.is_required() {
         return Ok(());
     }
     let what = format!(
-        "every client that reaches {address}, and anyone on the way there, can read{} the volume's plaintext: NBD without TLS provides neither encryption nor authentication",
+        "every client that reaches {place}, and anyone on the way there, can read{} the volume's plaintext: NBD without TLS provides neither encryption nor authentication",
         if options.service.is_read_only() {
             ""
         } else {
@@ -196,156 +182,64 @@ fn export_names(options: &ServeOptions) -> Result<Vec<String>, Failure> {
     Ok(names)
 }
 
-/// A server on a thread of its own.
-struct Running {
-    end: nbd::End,
-    thread: Option<JoinHandle<Result<(), ServeError>>>,
-}
-
-impl Served for Running {
-    fn is_over(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    fn connections(&self) -> usize {
-        self.end.users()
-    }
-
-    fn outcome(&mut self) -> Result<(), Failure> {
-        self.thread.take().map_or(Ok(()), joined)
-    }
-
-    /// Ends the server. Connected clients get the answers to the requests that they have sent, and
-    /// no more.
-    fn end(&mut self, how: End) -> Result<bool, Failure> {
-        if how == End::Unused && self.connections() > 0 {
-            return Ok(false);
-        }
-        self.end.now();
-        self.outcome().map(|()| true)
-    }
+fn as_file(options: &ServeOptions, names: &Names, file: &Path) -> Result<(), Failure> {
+    let Some(serving) = options.service.begin(&[&options.volume])? else {
+        return Ok(());
+    };
+    let mut spot = Spot::find(file)?;
+    let export = options.export(&options.volume.with(names), &serving)?;
+    let exports = [export.0.clone()];
+    let places = serving.places()?;
+    let outcome = || -> Result<(), Failure> {
+        let file = spot.make(places)?;
+        let visibility = visibility(options.allow_other);
+        let confine = serving.confining();
+        let mut mounted = Mounted::over(places, export, &file, visibility, &confine)?;
+        file.check()?;
+        drop(file);
+        serving.confine()?;
+        options.ready(&serving, &spot.path().display().to_string())?;
+        serving.wait(&exports, &mut mounted)
+    };
+    let outcome = outcome();
+    // Another program may have ended a part of it, or it could not be served.
+    places.undo(Undo::Now)?;
+    outcome
 }
 
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
-        let code = match &error {
-            ServeError::Place { .. } => 2,
-            ServeError::InUse { .. } | ServeError::NoSocket { .. } => 4,
-            ServeError::Listen { .. } | ServeError::Failed(_) => 1,
-        };
-        Self::of(code, &error, error.remedy())
+        ServiceError::from(error).into()
     }
 }
 
-fn as_file(options: &ServeOptions, names: &Names, file: &Path) -> Result<(), Failure> {
-    let Some(service) = options.service.begin(&[&options.volume])? else {
+/// Serves the volume as a disk of the kernel's, by its ublk driver.
+#[cfg(feature = "ublk")]
+fn as_disk(options: &ServeOptions, names: &Names) -> Result<(), Failure> {
+    use ::serve::service::{End, OnDisk, Served};
+    // Before a passphrase is asked for.
+    ::serve::ublk::check().map_err(ServiceError::from)?;
+    let Some(serving) = options.service.begin(&[&options.volume])? else {
         return Ok(());
     };
-    let mut spot = Spot::find(file)?;
-    let exported = options.export(&options.volume.with(names), &service)?;
-    let outcome = spot.make(&service).and_then(|file| {
-        let visibility = visibility(options.allow_other);
-        let mut mounted = Mounted::over(&service, &exported, &file, visibility)?;
-        file.check()?;
-        drop(file);
-        service.confine()?;
-        options.ready(&service, &spot.path.display().to_string())?;
-        service.wait(&[exported.export], &mut mounted)
-    });
-    // Another program may have ended a part of it, or it could not be served.
-    service.undo(Undo::Now)?;
+    let (export, threads) = options.export(&options.volume.with(names), &serving)?;
+    let disk = OnDisk::disk(&export, threads)?;
+    let places = serving.places()?;
+    places.add(service::Place::Disk(disk.path()))?;
+    let outcome = || -> Result<(), Failure> {
+        let mut running = OnDisk::start(disk, export.clone())?;
+        let outcome = options
+            .ready(&serving, &running.path().display().to_string())
+            .and_then(|()| serving.wait(&[export], &mut running));
+        let ended = running.end(End::Now);
+        outcome.and(Ok(ended.map(drop)?))
+    };
+    let outcome = outcome();
+    places.undo(Undo::Now)?;
     outcome
 }
 
-/// Where a file is to appear.
-struct Spot {
-    /// Absolute.
-    path: PathBuf,
-    directory: Pinned,
-    /// An empty file that is there, and stays when all is over.
-    there: Option<Pinned>,
-}
-
-impl Spot {
-    fn find(file: &Path) -> Result<Self, Failure> {
-        let unusable = |error: io::Error| unusable(file, &error);
-        let name = file
-            .file_name()
-            .ok_or_else(|| unusable(io::ErrorKind::IsADirectory.into()))?;
-        let directory = match file.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        let directory = directory.canonicalize();
-        let directory = directory.and_then(|directory| Pinned::new(&directory));
-        let directory = directory.map_err(unusable)?;
-        let path = directory.path().join(name);
-        place::check_file(&path)?;
-        match fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self {
-                path,
-                directory,
-                there: None,
-            }),
-            Err(error) => Err(unusable(error)),
-            Ok(found) if found.is_dir() => Err(unusable(io::ErrorKind::IsADirectory.into())),
-            Ok(found) if found.is_file() && found.len() == 0 => Ok(Self {
-                there: Some(Pinned::new(&path).map_err(unusable)?),
-                path,
-                directory,
-            }),
-            Ok(_) => Err(Failure::new(
-                4,
-                format!("{} exists already and isn't an empty file", file.display()),
-                REMEDY,
-            )),
-        }
-    }
-
-    /// The file, which is made if it was not there. A passphrase may have been asked for meanwhile.
-    fn make(&mut self, service: &Service) -> Result<Pinned, Failure> {
-        self.directory.check()?;
-        let there = self.there.take();
-        let unusable = |error: io::Error| unusable(&self.path, &error);
-        if let Some(there) = there {
-            there.check()?;
-            let found = fs::metadata(there.through()).map_err(unusable)?;
-            return match found.is_file() && found.len() == 0 {
-                true => Ok(there),
-                false => Err(Failure::new(
-                    4,
-                    format!("{} was written meanwhile", self.path.display()),
-                    REMEDY,
-                )),
-            };
-        }
-        service.add(record::Place::EmptyFile(self.path.clone()))?;
-        let mut new = File::options();
-        new.write(true).create_new(true).mode(0o600);
-        let name = self.path.file_name().unwrap_or_default();
-        let path = self.directory.through().join(name);
-        let made = new.open(&path).and_then(|_| Pinned::new(&path));
-        let made = made.map_err(unusable)?;
-        let checked = self.directory.check();
-        checked.inspect_err(|_| drop(fs::remove_file(&path)))?;
-        Ok(made)
-    }
-}
-
-const REMEDY: &str = "Name a new file in a directory of your own.";
-
-fn unusable(file: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        2,
-        format!("cannot serve it as {}: {error}", file.display()),
-        REMEDY,
-    )
-}
-
-#[cfg(all(feature = "ublk", target_os = "linux"))]
-use disk::as_disk;
-
-#[cfg(not(all(feature = "ublk", target_os = "linux")))]
+#[cfg(not(feature = "ublk"))]
 fn as_disk(_: &ServeOptions, _: &Names) -> Result<(), Failure> {
     Err(Failure::new(
         1,

@@ -1,15 +1,12 @@
-//! The common part of all commands that serve a volume. It runs them in the foreground or
-//! background and records them for other commands. They end by a signal, or when they are idle.
+//! The common part of all commands that serve a volume: in the foreground or the background.
 //!
 //! ```text
 //! let Some(service) = options.service.begin(&[volume])? else { return Ok(()) };   // --daemon: served by now
 //! let exported = service.export(volume, secret)?;
-//! service.add(Place::…)?;                                                         // before each is made
+//! service.places()?.add(Place::…)?;                                               // before each is made
 //! service.ready("…")?;                                                            // the terminal is free
 //! service.wait(&[exported.export], &mut served)
 //! ```
-
-pub mod record;
 
 use super::arguments::{Volume, VolumeArguments};
 use super::disk::{Disk, whole_name};
@@ -17,44 +14,37 @@ use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use super::umount::{Undo, is_gone, undo};
-use super::unmounter::{Order, Unmounter};
 use crate::cli::confine::{Confinement, lacking, use_};
-use crate::cli::plain::word;
-use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal, unseen};
-use ::serve::{Export, Failures};
+use crate::cli::{CliRemedy, Failure, count_signals, print, print_done, stop_on_signal, unseen};
+use ::serve::Export;
+use ::serve::service::{
+    Ending, Place, Record, Served, Service, ServiceError, Terms, Unmounter, make_way, obey,
+};
 use ::volume::{Format, Storage, luks2};
 use block::hold;
 use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
 use clap::Args;
-use record::{Ending, OwnRecord, Place, Record};
-use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::str::FromStr;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 use volume::judge::Use;
 
 /// Tells the program that it was started to serve in the background.
 const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
+
+/// The hidden command that unmounts for a process that is confined.
+pub const UNMOUNTER: &str = "unmounter";
 
 /// The first byte that a program in the background sends, once it serves.
 const READY: u8 = b'+';
 
 /// Requests that are worked on at a time if the storage is slow.
 const THREADS: usize = 16;
-
-/// The interval at which a signal, and the end of a served volume, are noticed.
-const TICK: Duration = Duration::from_millis(20);
-
-/// The interval of attempts to end a service that is in use.
-const RETRY: Duration = Duration::from_millis(500);
 
 /// The options of everything that serves.
 #[derive(Debug, Args)]
@@ -98,43 +88,14 @@ impl FromStr for LockAfter {
     }
 }
 
-/// Something that is served.
-pub trait Served {
-    /// Whether it was ended from outside.
-    fn is_over(&self) -> bool;
-
-    /// The number of connections to clients, if only this process can see them.
-    fn connections(&self) -> usize {
-        0
-    }
-
-    /// The result of its end, asked for once when it [is over](Self::is_over).
-    ///
-    /// # Errors
-    /// It has ended by a fault, and not on request.
-    fn outcome(&mut self) -> Result<(), Failure>;
-
-    /// Ends it. If it is in use, only [`End::Now`] does; otherwise false is returned.
-    fn end(&mut self, how: End) -> Result<bool, Failure>;
-}
-
-/// The way to end something that may be in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// Only if it is not in use.
-    Unused,
-    /// At once.
-    Now,
-}
-
 impl ServiceArguments {
     /// Begins to serve. With `--daemon` a process of its own serves, and this returns `None` when
-    /// that one is [ready](Service::ready).
+    /// that one is [ready](Serving::ready).
     ///
     /// # Errors
     /// Exit code 4 if the volume is served already and one of both writes;
     /// in the background, what ended that process.
-    pub fn begin(&self, volumes: &[&VolumeArguments]) -> Result<Option<Service>, Failure> {
+    pub fn begin(&self, volumes: &[&VolumeArguments]) -> Result<Option<Serving>, Failure> {
         if self.daemon && std::env::var_os(IN_BACKGROUND).is_none() {
             return in_background().map(|()| None);
         }
@@ -143,21 +104,24 @@ impl ServiceArguments {
             let image = whole_name(volume.image())?;
             let same = |other: &PathBuf| *other == image || hold::is_same(other, &image);
             if images.iter().any(same) {
-                return Err(Failure::new(
-                    2,
-                    format!("{} is named twice", image.display()),
-                    "Name every volume once.",
-                ));
+                let what = format!("{} is named twice", image.display());
+                return Err(Failure::new(2, what, "Name every volume once."));
             }
             images.push(image);
         }
-        self.make_way(&images)?;
+        for Ending { what, .. } in make_way(&images, self.read_only)? {
+            eprintln!("warning: when it was served last, {what}");
+        }
+        let trim = match self.allow_discards {
+            true => TrimPolicy::Pass,
+            false => self.trim,
+        };
         let mut others = images.into_iter();
-        let record = OwnRecord::new(Record {
+        let service = Service::begin(Record {
             image: others.next().unwrap_or_default(),
             others: others.collect(),
             access: if self.read_only { "read" } else { "write" }.into(),
-            trim: self.policy().name().into(),
+            trim: trim.name().into(),
             pid: std::process::id(),
             since: jiff::Timestamp::now().to_string(),
             places: Vec::new(),
@@ -165,91 +129,36 @@ impl ServiceArguments {
             errors: Vec::new(),
             unconfined: Some("it is not confined".to_owned()),
             ending: None,
-        });
+        })?;
         let sources = volumes.iter().flat_map(|volume| {
             let header = volume.named_header();
             std::iter::once(volume.image()).chain(header)
         });
-        Ok(Some(Service {
-            outside: RefCell::default(),
+        Ok(Some(Serving {
             sources: sources.map(Path::to_owned).collect(),
-            record: Arc::new(Mutex::new(record.map_err(unrecorded)?)),
+            service,
             read_only: self.read_only,
-            trim: self.policy(),
+            trim,
             daemon: self.daemon,
             lock_after: self.lock_after.map(|time| time.0),
         }))
-    }
-
-    /// Removes the remains of killed servers of `images`. Refuses if a running server is in the
-    /// way.
-    fn make_way(&self, images: &[PathBuf]) -> Result<(), Failure> {
-        for other in record::all()? {
-            let Some(image) = images.iter().find(|image| other.record.has(image)) else {
-                continue;
-            };
-            if !other.alive {
-                super::umount::tidy(&other)?;
-                if let Some(Ending { what, .. }) = other.last_words() {
-                    eprintln!("warning: when it was served last, {what}");
-                }
-            } else if !self.read_only || other.record.access == "write" {
-                return Err(Failure::new(
-                    4,
-                    format!(
-                        "{} is served already, by process {}",
-                        image.display(),
-                        other.record.pid
-                    ),
-                    format!("End that first: cryptmark volume umount {}", word(image)),
-                ));
-            }
-        }
-        Ok(())
     }
 
     /// Whether writes are refused.
     pub fn is_read_only(&self) -> bool {
         self.read_only
     }
-
-    fn policy(&self) -> TrimPolicy {
-        match self.allow_discards {
-            true => TrimPolicy::Pass,
-            false => self.trim,
-        }
-    }
 }
 
-/// An opened volume that is served.
-pub struct Exported {
-    /// Its plaintext.
-    pub export: Arc<Export>,
-    /// Requests that are worth working on at a time.
-    pub threads: usize,
-}
-
-/// A service that has begun; its record goes when this is dropped.
-pub struct Service {
-    record: Arc<Mutex<OwnRecord>>,
+/// A service that has begun, as the options want it.
+pub struct Serving {
+    service: Service,
     read_only: bool,
     trim: TrimPolicy,
     daemon: bool,
     lock_after: Option<Duration>,
     /// Where its volumes and their headers are.
     sources: Vec<PathBuf>,
-    /// Takes the places away when this process is confined.
-    outside: RefCell<Option<Unmounter>>,
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let outside = self.outside.take();
-        if let Some(mut outside) = outside.filter(|_| !self.own().is_kept()) {
-            // Then the next command removes them.
-            let _ = outside.ask(Order::Tidy);
-        }
-    }
 }
 
 /// Has the header of a LUKS2 volume remember that discards leave zeros; says whether it does. Other
@@ -274,16 +183,16 @@ fn warn_of_hidden(volume: &VolumeArguments, protection: &ProtectionArguments) {
     }
 }
 
-impl Service {
-    /// Opens the volume, as the user wants it served. With `yes` it is written although its data
-    /// may be another's.
+impl Serving {
+    /// Opens the volume, as the user wants it served: its plaintext, and the requests that are worth
+    /// working on at a time. With `yes` it is written although its data may be another's.
     pub fn export(
         &self,
         volume: &Volume,
         secret: &SecretArguments,
         protection: &ProtectionArguments,
         yes: bool,
-    ) -> Result<Exported, Failure> {
+    ) -> Result<(Arc<Export>, usize), Failure> {
         let opened = match self.read_only {
             true => volume.steady_devices(),
             false => volume.devices(Use::WriteData),
@@ -304,9 +213,9 @@ impl Service {
             opened = opened.allowing_discards();
             if !self.read_only {
                 warn_of_hidden(volume, protection);
-            }
-            if !self.read_only && remember_holes(volume, devices.header())? {
-                opened = opened.reading_holes();
+                if remember_holes(volume, devices.header())? {
+                    opened = opened.reading_holes();
+                }
             }
         }
         let allocation = opened.allocation(devices.header(), devices.data());
@@ -318,96 +227,61 @@ impl Service {
         if devices.data().keeps_lost_writes() {
             export = export.keeping_lost_writes();
         }
-        // An open export must not keep the record alive.
-        let record = Arc::downgrade(&self.record);
-        let listener = move |error: &BlockError| note(&record, error);
-        Ok(Exported {
-            // Memory answers at once, and a disk only when it has got there.
-            threads: match devices.data().answers_at_once() {
-                true => 1,
-                false => THREADS,
-            },
-            export: Arc::new(
-                export
-                    .with_listener(listener)
-                    .with_allocation(move |range| {
-                        allocation.extents(range, |storage, range| match storage {
-                            Storage::Header => devices.header().extents(range),
-                            Storage::Data => devices.data().extents(range),
-                        })
-                    }),
-            ),
-        })
+        let note = self.service.listener();
+        // Memory answers at once, and a disk only when it has got there.
+        let threads = match devices.data().answers_at_once() {
+            true => 1,
+            false => THREADS,
+        };
+        let export = export
+            .with_listener(move |error: &BlockError| eprintln!("{}", note(error)))
+            .with_allocation(move |range| {
+                allocation.extents(range, |storage, range| match storage {
+                    Storage::Header => devices.header().extents(range),
+                    Storage::Data => devices.data().extents(range),
+                })
+            });
+        Ok((Arc::new(export), threads))
     }
 
-    /// Whether writes are refused.
-    pub fn is_read_only(&self) -> bool {
-        self.read_only
-    }
-
-    /// Records a place that is about to be made, for other commands. So it is found whatever
-    /// becomes of this process.
-    pub fn add(&self, place: Place) -> Result<(), Failure> {
-        // From now on there is something to take away before the end.
+    /// The service, to which places are added. From now on there is something to take away before the
+    /// end, so signals do not end the process.
+    pub fn places(&self) -> Result<&Service, Failure> {
         count_signals()?;
-        let change = |record: &mut Record| record.places.push(place);
-        self.own().change(change).map_err(unrecorded)
-    }
-
-    /// Undoes the places.
-    ///
-    /// # Errors
-    /// Those of [`undo`].
-    pub fn undo(&self, how: Undo) -> Result<bool, Failure> {
-        match &mut *self.outside.borrow_mut() {
-            Some(outside) => outside.ask(Order::Undo(how)),
-            None => undo(&self.record(), how),
-        }
-    }
-
-    /// Whether another program has unmounted the file system, as far as it can be found out.
-    pub fn is_gone(&self) -> bool {
-        let record = self.record();
-        let mounted = |place: &Place| matches!(place, Place::FileSystem(_) | Place::Fuse2fs(_));
-        match &mut *self.outside.borrow_mut() {
-            Some(outside) if record.places.iter().any(mounted) => {
-                outside.ask(Order::IsGone).unwrap_or(false)
-            }
-            Some(_) => false,
-            None => is_gone(&record),
-        }
+        Ok(&self.service)
     }
 
     /// The confinement of what serves: files that are open, locks that cryptsetup sees, and the
     /// servers from which the volumes come.
-    pub fn confinement(&self) -> Result<Confinement, Failure> {
+    fn confinement(&self) -> Result<Confinement, Failure> {
         let mounted = |place: &Place| matches!(place, Place::Fuse(_) | Place::FuseFile(_));
-        let fuse = match self.own().record().places.iter().any(mounted) {
+        let fuse = match self.service.record().places.iter().any(mounted) {
             true => vec![("/dev/fuse".into(), use_())],
             false => Vec::new(),
         };
         Confinement::around(self.sources.iter().map(PathBuf::as_path), fuse)
     }
 
+    /// The same for the threads that answer a mount at `place`, which is about to be added.
+    pub fn confining(&self) -> impl Fn() -> io::Result<()> + Sync + use<> {
+        let sources = self.sources.clone();
+        move || {
+            let fuse = vec![("/dev/fuse".into(), use_())];
+            let confinement = Confinement::around(sources.iter().map(PathBuf::as_path), fuse);
+            let entered = confinement.and_then(|confinement| confinement.enter());
+            entered.map_err(|failure| io::Error::other(failure.what().to_owned()))
+        }
+    }
+
     /// Confines this thread and those that it starts from now on. No place can be added any more.
     pub fn confine(&self) -> Result<(), Failure> {
         let confinement = self.confinement()?;
-        let outside = Unmounter::start(&self.own())?;
-        self.outside.replace(Some(outside));
+        let program = std::env::current_exe().map_err(ServiceError::Unmounter)?;
+        let mut program = block::program::command(program);
+        let outside = Unmounter::start(program.arg(UNMOUNTER), &self.service.own())?;
         let unconfined = lacking().map(str::to_owned);
-        confinement.enter()?;
-        let change = |record: &mut Record| record.unconfined = unconfined;
-        self.own().change(change).map_err(unrecorded)
-    }
-
-    /// The record that other commands read, with all places added so far.
-    pub fn record(&self) -> Record {
-        self.own().record().clone()
-    }
-
-    /// Where this service can have a directory of its own.
-    pub fn private_directory(&self) -> PathBuf {
-        self.own().private_directory()
+        self.service
+            .confine(outside, unconfined, || confinement.enter())
     }
 
     /// Tells the user that it is served. From now on it is in the background.
@@ -429,173 +303,57 @@ impl Service {
             Ok(())
         };
         detached().map_err(|error| {
-            Failure::new(
-                1,
-                format!("cannot continue in the background: {error}"),
-                "Omit --daemon, and let the shell start it in the background.",
-            )
+            let what = format!("cannot continue in the background: {error}");
+            let remedy = "Omit --daemon, and let the shell start it in the background.";
+            Failure::new(1, what, remedy)
         })
     }
 
-    /// Serves until a signal, until it is ended from outside, or until it was idle for as long as
-    /// the user said. Then everything written is made durable. A volume in use delays the end until
-    /// it is free or a second signal comes. `exports` are in the order of the volumes.
-    ///
-    /// Exit code 1 if it was in use or has ended by a fault, and if a write or flush has failed.
+    /// Serves until the end, as [`Service::wait`] does.
     pub fn wait(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<(), Failure> {
-        let ended = self.serve(exports, served);
-        let flushed = exports.iter().map(|export| export.flush());
-        let flushed = flushed.fold(Ok(()), Result::and);
-        let flushed = flushed.map_err(::volume::VolumeError::Block);
-        let outcome = ended.and_then(|forced| {
-            flushed?;
-            match forced {
-                true => Err(Failure::new(
-                    1,
-                    "the volume was ended while it was in use",
-                    "Check its file system. The last writes that were not synced may be missing.",
-                )),
-                false => Ok(()),
-            }
-        });
-        self.with_last_word(exports, outcome)
-    }
-
-    /// Serves until it is over; tells whether it was taken away from who used it.
-    fn serve(&self, exports: &[Arc<Export>], served: &mut dyn Served) -> Result<bool, Failure> {
-        let signals = count_signals()?;
-        let mut tried: Option<Instant> = None;
-        // Signals until it was said what the next one does.
-        let mut told: Option<usize> = None;
-        while !served.is_over() {
-            std::thread::sleep(TICK);
-            self.count(served.connections());
-            let asked = signals.load(Ordering::Relaxed);
-            let idle = |time| exports.iter().all(|export| export.idle() >= time);
-            let idle = self.lock_after.is_some_and(idle);
-            // Two that unmount at once send two, and mean none to be cut off.
-            if told.is_some_and(|told| asked > told) {
-                served.end(End::Now)?;
-                return Ok(true);
-            }
-            let due = tried.is_none_or(|tried| tried.elapsed() >= RETRY);
-            if (asked == 0 && !idle) || !due {
-                continue;
-            }
-            tried = Some(Instant::now());
-            if served.end(End::Unused)? {
-                return Ok(false);
-            }
-            if asked > 0 && told.is_none() {
-                eprintln!("in use: ends when it is free, or at the next signal");
-                // Signals that came meanwhile were sent before the user could read this.
-                told = Some(signals.load(Ordering::Relaxed));
-            }
-        }
-        served.outcome().map(|()| false)
-    }
-
-    /// Writes down how many connections there are.
-    fn count(&self, connections: usize) {
-        let mut own = self.own();
-        if own.record().connections != connections {
-            // A command that cannot read it waits for the end.
-            let _ = own.change(|record| record.connections = connections);
-        }
-    }
-
-    /// The failures to store data, or else the given outcome. The result is recorded for the user
-    /// that unmounts. In the background it is printed nowhere else, so the record stays.
-    fn with_last_word(
-        &self,
-        exports: &[Arc<Export>],
-        outcome: Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut own = self.own();
-        let record = own.record();
-        let images = std::iter::once(&record.image).chain(&record.others);
-        let lost = images.zip(exports).filter_map(|(image, export)| {
-            let failures = export.failures()?;
-            Some(what_is_lost(image, &failures))
-        });
-        let lost = lost.reduce(|first, next| Ending {
-            what: format!("{}; {}", first.what, next.what),
-            ..first
-        });
-        let (ending, outcome) = match (lost, outcome) {
-            (None, Ok(())) => return Ok(()),
-            (None, Err(failure)) => {
-                let ending = Ending {
+        let terms = Terms {
+            signals: count_signals()?,
+            lock_after: self.lock_after,
+            keep: self.daemon,
+            in_use: &|| eprintln!("in use: ends when it is free, or at the next signal"),
+            told: &|error| {
+                let failure = Failure::served(error);
+                Ending {
                     what: failure.what().into(),
                     remedy: failure.remedy().into(),
-                };
-                (ending, failure)
-            }
-            (Some(lost), outcome) => {
-                let failure = Failure::new(1, lost.what.clone(), lost.remedy.clone());
-                (lost, outcome.err().unwrap_or(failure))
-            }
+                }
+            },
         };
-        // If this fails, there is no way to report it.
-        let _ = own.change(|record| record.ending = Some(ending));
-        if self.daemon {
-            own.keep();
+        Ok(self.service.wait(exports, served, &terms)?)
+    }
+}
+
+impl Failure {
+    pub(super) fn served(error: &ServiceError) -> Self {
+        let code = match error {
+            error if error.is_refusal() => 4,
+            error if error.is_bad_input() => 2,
+            _ => 1,
+        };
+        Self::of(code, error, error.cli_remedy())
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        match error {
+            ServiceError::Block(error) => error.into(),
+            error => Self::served(&error),
         }
-        Err(outcome)
-    }
-
-    fn own(&self) -> MutexGuard<'_, OwnRecord> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The message for a volume whose writes or flushes failed.
-fn what_is_lost(image: &Path, failures: &Failures) -> Ending {
-    let Failures {
-        count,
-        last,
-        remedy,
-    } = failures;
-    let image = image.display();
-    Ending {
-        what: match count {
-            1 => format!("a write or flush of {image} failed, and its data may be missing: {last}"),
-            _ => format!(
-                "{count} writes and flushes of {image} failed, and their data may be missing; the last: {last}"
-            ),
-        },
-        remedy: format!("{remedy} Check the last writes, and repeat those that are missing."),
-    }
-}
-
-/// Reports an error of the device, here and in the record, which the status shows.
-fn note(record: &Weak<Mutex<OwnRecord>>, error: &BlockError) {
-    let mut text = error.to_string();
-    if let Some(source) = std::error::Error::source(error) {
-        text += &format!(": {source}");
-    }
-    eprintln!("{text}");
-    if let Some(record) = record.upgrade() {
-        let mut own = record.lock().unwrap_or_else(PoisonError::into_inner);
-        // If this fails, there is no way to report it.
-        let _ = own.change(|record| record.errors.push(text));
-    }
-}
-
-/// The outcome of a thread that has served.
-///
-/// # Errors
-/// The thread's own error, and exit code 1 if it has panicked. Written data are flushed in either
-/// case.
-pub fn joined<E: Into<Failure>>(thread: JoinHandle<Result<(), E>>) -> Result<(), Failure> {
-    match thread.join() {
-        Ok(outcome) => outcome.map_err(Into::into),
-        Err(_) => Err(Failure::new(
-            1,
-            "the server has ended by an internal error",
-            "Start it again. Its messages above help to find the error.",
-        )),
-    }
+/// Runs the hidden command: unmounts for the server that has started this process.
+pub fn unmount_for_server() -> Result<(), Failure> {
+    // It ends after the server, which the same signal may have asked to end.
+    count_signals()?;
+    let answered = obey(io::stdin().lock(), io::stdout().lock());
+    answered.map_err(|error| ServiceError::Unmounter(error).into())
 }
 
 /// Starts this program once more with the same arguments. Returns when that process serves, and
@@ -604,11 +362,8 @@ fn in_background() -> Result<(), Failure> {
     // Ctrl-C is for who asks for the passphrase.
     stop_on_signal()?;
     let failed = |error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot start in the background: {error}"),
-            "Omit --daemon.",
-        )
+        let what = format!("cannot start in the background: {error}");
+        Failure::new(1, what, "Omit --daemon.")
     };
     let (mut command, _arguments) = unseen::command().map_err(failed)?;
     command.env(IN_BACKGROUND, "1").stdout(Stdio::piped());
@@ -623,67 +378,13 @@ fn in_background() -> Result<(), Failure> {
     }
     let status = child.wait().map_err(failed)?;
     // It has said itself what is wrong.
-    Err(Failure::told(
-        status
-            .code()
-            .and_then(|code| u8::try_from(code).ok())
-            .unwrap_or(1),
-    ))
-}
-
-/// Whether `done` becomes true within `patience`.
-pub fn within(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
-    let begun = Instant::now();
-    loop {
-        if done() {
-            return true;
-        }
-        if begun.elapsed() >= patience {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The absolute path of what may be a mount whose server is dead.
-pub fn absolute(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize().or_else(|error| {
-        let parent = match path.parent() {
-            Some(parent) if parent != Path::new("") => parent,
-            _ => Path::new("."),
-        };
-        match (error.raw_os_error(), path.file_name()) {
-            (Some(code), Some(name)) if code == rustix::io::Errno::NOTCONN.raw_os_error() => {
-                Ok(parent.canonicalize()?.join(name))
-            }
-            _ => Err(error),
-        }
-    })
-}
-
-fn unrecorded(error: io::Error) -> Failure {
-    Failure::new(
-        1,
-        format!("cannot record what is served: {error}"),
-        "Check the runtime directory: /run/cryptmark, or cryptmark in $XDG_RUNTIME_DIR.",
-    )
+    let code = status.code().and_then(|code| u8::try_from(code).ok());
+    Err(Failure::told(code.unwrap_or(1)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_server_that_panics_has_failed() {
-        let ended = |panics: bool| {
-            joined(std::thread::spawn(move || -> Result<(), Failure> {
-                assert!(!panics, "as it is meant to");
-                Ok(())
-            }))
-        };
-        assert!(ended(false).is_ok());
-        assert_eq!(ended(true).unwrap_err().code(), 1);
-    }
 
     #[test]
     fn times_are_read() {

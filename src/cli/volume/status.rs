@@ -1,9 +1,9 @@
 //! `cryptmark volume status`: what is served and mounted, and what killed
 //! servers have left.
 
-use super::service::record::{self, Found, Place, Record};
 use crate::cli::plain::word;
 use crate::cli::{Failure, print};
+use ::serve::service::{FILE, Found, Place, Record, list};
 use clap::Args;
 
 /// Options of `cryptmark volume status`.
@@ -16,7 +16,7 @@ pub struct StatusOptions {
 
 /// Runs the command.
 pub fn run(options: &StatusOptions) -> Result<(), Failure> {
-    let found = record::all()?;
+    let found = list()?;
     if options.json {
         let list: Result<Vec<serde_json::Value>, _> = found.iter().map(as_json).collect();
         let text = list.and_then(|list| serde_json::to_string_pretty(&list));
@@ -54,7 +54,7 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
             Place::FileSystem(at) | Place::Fuse2fs(at) => {
                 format!("  mounted     {}\n", at.display())
             }
-            Place::Fuse(at) => format!("  file        {}\n", at.join(super::mount::FILE).display()),
+            Place::Fuse(at) => format!("  file        {}\n", at.join(FILE).display()),
             Place::FuseFile(at) => format!("  file        {}\n", at.display()),
             Place::Loop(device) | Place::Disk(device) => {
                 format!("  device      {}\n", device.display())

@@ -13,10 +13,10 @@
 
 use crate::cli::Failure;
 use crate::cli::volume::backups::mark;
-use crate::cli::volume::service::record;
 use block::BlockError;
 use block::hold::{Hold, Users};
 use serve::nbd::Uri;
+use serve::service::directory_of_locks;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -196,7 +196,7 @@ fn maybe_in_use(place: &Path, named: bool) -> Failure {
 
 /// The file that stands for a name. It stays, because removing it could remove another program's.
 fn open(name: &str) -> Result<File, Failure> {
-    let path = record::directory_of_locks()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
+    let path = directory_of_locks()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600);
     options.open(&path).map_err(|error: io::Error| {

@@ -5,22 +5,18 @@
 //! process do it. That one knows the record from before the confinement, and obeys [`Order`] alone.
 //! It ends with the server, and undoes nothing by itself.
 
-use super::service::record::{OwnRecord, Place, Record};
-use super::umount::{Undo, is_gone, undo};
-use crate::cli::{Failure, count_signals};
-use ::serve::nbd;
+use super::undo::{Undo, is_gone, undo};
+use super::{Ending, OwnRecord, Place, Record, ServiceError};
+use crate::nbd;
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
-
-/// The hidden command that it runs.
-pub const SUBCOMMAND: &str = "unmounter";
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The things that it does.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum Order {
+pub(super) enum Order {
     /// Undoes the places.
     Undo(Undo),
     /// Says whether another program has unmounted the file system.
@@ -37,14 +33,14 @@ pub struct Unmounter {
 }
 
 impl Unmounter {
-    /// Starts it for the service of `record`, to which no place is added any more.
+    /// Starts `program`, which [obeys](obey), for the service of `record`, to which no place is
+    /// added any more.
     ///
     /// # Errors
-    /// Those of starting it.
-    pub fn start(record: &OwnRecord) -> Result<Self, Failure> {
-        let started = || -> io::Result<Self> {
-            let mut child = block::program::command(std::env::current_exe()?)
-                .arg(SUBCOMMAND)
+    /// [`ServiceError::Unmounter`].
+    pub fn start(program: &mut Command, record: &OwnRecord) -> Result<Self, ServiceError> {
+        let mut started = || -> io::Result<Self> {
+            let mut child = program
                 // Signals of the terminal are for the server.
                 .process_group(0)
                 .current_dir("/")
@@ -62,14 +58,7 @@ impl Unmounter {
             started.send(&(record.record(), record.path()))?;
             Ok(started)
         };
-        started().map_err(|error| {
-            let what = format!("cannot start the process that unmounts: {error}");
-            Failure::new(
-                1,
-                what,
-                "Check the limits of processes and memory (ulimit -a).",
-            )
-        })
+        started().map_err(ServiceError::Unmounter)
     }
 
     fn send(&mut self, word: &impl Serialize) -> io::Result<()> {
@@ -80,20 +69,16 @@ impl Unmounter {
     }
 
     /// Has it do something, and returns what that has returned.
-    ///
-    /// # Errors
-    /// Those of what it does, and exit code 1 if the process has ended.
-    pub fn ask(&mut self, order: Order) -> Result<bool, Failure> {
+    pub(super) fn ask(&mut self, order: Order) -> Result<bool, ServiceError> {
         let answered = self.send(&order).and_then(|()| {
             let mut line = String::new();
             self.answers.read_line(&mut line)?;
-            Ok(serde_json::from_str(&line)?)
+            Ok(serde_json::from_str::<Result<bool, Ending>>(&line)?)
         });
-        answered.unwrap_or_else(|_| {
-            let what = "the process that unmounts has ended";
-            let remedy = "When this server has ended, run `cryptmark volume umount`.";
-            Err(Failure::new(1, what, remedy))
-        })
+        match answered {
+            Ok(answer) => answer.map_err(ServiceError::Ended),
+            Err(_) => Err(ServiceError::NoUnmounter),
+        }
     }
 }
 
@@ -105,17 +90,16 @@ impl Drop for Unmounter {
     }
 }
 
-/// Runs the command: obeys until its input ends.
-pub fn run() -> Result<(), Failure> {
-    // It ends after the server, which the same signal may have asked to end.
-    count_signals()?;
-    let mut lines = io::stdin().lock().lines().map_while(Result::ok);
+/// Obeys the server that has [started](Unmounter::start) this process, until its `orders` end.
+///
+/// # Errors
+/// Those of reading orders and of answering.
+pub fn obey(orders: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+    let mut lines = orders.lines().map_while(Result::ok);
     let told = lines.next().unwrap_or_default();
-    let told = serde_json::from_str(&told).map_err(Failure::unprintable)?;
-    let (record, path): (Record, PathBuf) = told;
+    let (record, path): (Record, PathBuf) = serde_json::from_str(&told)?;
     for line in lines {
-        let order = serde_json::from_str(&line).map_err(Failure::unprintable)?;
-        let outcome = match order {
+        let outcome = match serde_json::from_str(&line)? {
             Order::Undo(how) => undo(&record, how),
             Order::IsGone => Ok(is_gone(&record)),
             Order::Tidy => tidy(&record).map(|()| {
@@ -124,14 +108,16 @@ pub fn run() -> Result<(), Failure> {
                 true
             }),
         };
-        let answer = serde_json::to_string(&outcome).map_err(Failure::unprintable)?;
-        crate::cli::print(&(answer + "\n"))?;
+        let outcome = outcome.map_err(|error| Ending::of(&error));
+        serde_json::to_writer(&mut answers, &outcome)?;
+        answers.write_all(b"\n")?;
+        answers.flush()?;
     }
     Ok(())
 }
 
 /// Removes the sockets of a server that has ended.
-fn tidy(record: &Record) -> Result<(), Failure> {
+fn tidy(record: &Record) -> Result<(), ServiceError> {
     for place in &record.places {
         if let Place::Nbd(at) = place {
             nbd::Place::parse(at.as_ref())?.tidy();

@@ -3,7 +3,7 @@
 //! The file is locked for as long as its service lives. So the remains of a killed service are told
 //! apart from a running one.
 
-use crate::cli::Failure;
+use super::{Ending, ServiceError, within};
 use block::LoopDevice;
 use rustix::process::{Pid, PidfdFlags, Signal};
 use serde::{Deserialize, Serialize};
@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 const SUFFIX: &str = "json";
 
-/// A service, as `volume status --json` prints it.
+/// What a service says of itself.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
     /// The volume; absolute.
@@ -48,15 +48,6 @@ pub struct Record {
     /// The final message, if not all went well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
-}
-
-/// The final message of a service, for the user that unmounts.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ending {
-    /// The error.
-    pub what: String,
-    /// The remedy.
-    pub remedy: String,
 }
 
 impl Record {
@@ -152,17 +143,37 @@ pub struct Found {
 }
 
 impl Found {
+    /// The record in this file, and whether its service lives; nothing if it has just ended.
+    pub fn at(path: PathBuf) -> Option<Self> {
+        let file = File::open(&path).ok()?;
+        // Shared, so that who else asks at the same time is not taken for the service.
+        let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
+        let begun = Instant::now();
+        let record = loop {
+            match parse(&file) {
+                // Its service has just written it, in the middle of what was read.
+                None if alive && begun.elapsed() < WRITTEN => std::thread::sleep(PAUSE),
+                record => break record?,
+            }
+        };
+        Some(Self {
+            record,
+            alive,
+            path,
+            file,
+        })
+    }
+
     /// Removes what a dead service has left of its record.
-    pub fn remove(&self) {
+    pub(super) fn remove(&self) {
         // Its service may have done so just now.
         let _ = fs::remove_file(&self.path);
     }
 
     /// Asks its service to end.
-    pub fn ask_to_end(&self) -> io::Result<()> {
-        let Some(pid) = Pid::from_raw(self.record.pid.cast_signed()) else {
-            return Err(io::ErrorKind::InvalidData.into());
-        };
+    pub(super) fn ask_to_end(&self) -> io::Result<()> {
+        let pid = Pid::from_raw(self.record.pid.cast_signed());
+        let pid = pid.ok_or(io::ErrorKind::InvalidData)?;
         let Ok(process) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
             return Ok(());
         };
@@ -177,14 +188,14 @@ impl Found {
     /// Returns when its service has ended, or is not done after `patience`;
     /// tells which.
     pub fn wait(&self, patience: Duration) -> bool {
-        super::within(patience, || {
+        within(patience, || {
             // Only a held lock is a reason to wait; other errors are not.
             !matches!(self.file.try_lock_shared(), Err(TryLockError::WouldBlock))
         })
     }
 
     /// Connections to clients now.
-    pub fn connections(&self) -> usize {
+    pub(super) fn connections(&self) -> usize {
         parse(&self.file).map_or(0, |record| record.connections)
     }
 
@@ -197,13 +208,11 @@ impl Found {
 }
 
 /// Where this user's records are, and private directories: made if need be.
-pub fn directory() -> Result<PathBuf, Failure> {
+fn directory() -> Result<PathBuf, ServiceError> {
     let user = rustix::process::geteuid();
     let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
     // Root may have inherited another user's, who could replace what is in it.
-    let own = |path: &PathBuf| {
-        !user.is_root() || fs::metadata(path).is_ok_and(|found| found.uid() == user.as_raw())
-    };
+    let own = |path: &PathBuf| !user.is_root() || is_own(path);
     private(match runtime.filter(own) {
         Some(runtime) => runtime.join("cryptmark"),
         None => fixed(),
@@ -211,8 +220,15 @@ pub fn directory() -> Result<PathBuf, Failure> {
 }
 
 /// The directory of the locks of exports: one for each user, whatever the environment says.
-pub fn directory_of_locks() -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// [`ServiceError::Directory`].
+pub fn directory_of_locks() -> Result<PathBuf, ServiceError> {
     private(fixed())
+}
+
+fn is_own(path: &PathBuf) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw())
 }
 
 fn fixed() -> PathBuf {
@@ -222,69 +238,43 @@ fn fixed() -> PathBuf {
     }
     // In the folder of all users, another one may have made it before.
     let own = Path::new("/run/user").join(user.as_raw().to_string());
-    match fs::metadata(&own).is_ok_and(|found| found.uid() == user.as_raw()) {
+    match is_own(&own) {
         true => own.join("cryptmark"),
         false => std::env::temp_dir().join(format!("cryptmark-{}", user.as_raw())),
     }
 }
 
 /// Makes a directory that only this user reaches.
-fn private(path: PathBuf) -> Result<PathBuf, Failure> {
-    let user = rustix::process::geteuid();
-    let failed = |error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot use {}: {error}", path.display()),
-            "It must be your own directory, without access for others.",
-        )
+fn private(path: PathBuf) -> Result<PathBuf, ServiceError> {
+    let made = || -> io::Result<()> {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            _ => {}
+        }
+        let found = fs::symlink_metadata(&path)?;
+        let is_own = found.uid() == rustix::process::geteuid().as_raw();
+        match found.is_dir() && is_own && found.mode() & 0o077 == 0 {
+            true => Ok(()),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
     };
-    match DirBuilder::new().mode(0o700).create(&path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-        _ => {}
-    }
-    let metadata = fs::symlink_metadata(&path).map_err(failed)?;
-    let is_private =
-        metadata.is_dir() && metadata.uid() == user.as_raw() && metadata.mode() & 0o077 == 0;
-    match is_private {
-        true => Ok(path),
-        false => Err(failed(io::ErrorKind::PermissionDenied.into())),
+    match made() {
+        Ok(()) => Ok(path),
+        Err(source) => Err(ServiceError::Directory { path, source }),
     }
 }
 
-/// All records of this user.
-pub fn all() -> Result<Vec<Found>, Failure> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory()?).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.extension().is_some_and(|suffix| suffix == SUFFIX)
-            && let Some(one) = read(path)
-        {
-            found.push(one);
-        }
-    }
+/// All services of this user, the oldest first, and what killed ones have left.
+///
+/// # Errors
+/// [`ServiceError::Directory`].
+pub fn list() -> Result<Vec<Found>, ServiceError> {
+    let entries = fs::read_dir(directory()?).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path());
+    let records = paths.filter(|path| path.extension().is_some_and(|suffix| suffix == SUFFIX));
+    let mut found: Vec<Found> = records.filter_map(Found::at).collect();
     found.sort_by(|a, b| a.record.since.cmp(&b.record.since));
     Ok(found)
-}
-
-/// A record, and whether its service lives; nothing if it has just ended.
-fn read(path: PathBuf) -> Option<Found> {
-    let file = File::open(&path).ok()?;
-    // Shared, so that who else asks at the same time is not taken for the service.
-    let alive = matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock));
-    let begun = Instant::now();
-    let record = loop {
-        match parse(&file) {
-            // Its service has just written it, in the middle of what was read.
-            None if alive && begun.elapsed() < WRITTEN => std::thread::sleep(PAUSE),
-            record => break record?,
-        }
-    };
-    Some(Found {
-        record,
-        alive,
-        path,
-        file,
-    })
 }
 
 fn parse(mut file: &File) -> Option<Record> {
@@ -306,23 +296,29 @@ pub struct OwnRecord {
 
 impl OwnRecord {
     /// Writes `record`, for others to see.
-    pub fn new(record: Record) -> io::Result<Self> {
-        let directory = directory().map_err(|_| io::ErrorKind::PermissionDenied)?;
-        // Commands do not take it for dead before it is locked.
-        let file = tempfile::Builder::new()
-            .prefix("service-")
-            .suffix(".new")
-            .tempfile_in(directory)?;
-        file.as_file().try_lock().map_err(io::Error::from)?;
-        let path = file.path().with_extension(SUFFIX);
-        let own = Self {
-            file: file.persist(&path)?,
-            path,
-            record,
-            kept: false,
+    ///
+    /// # Errors
+    /// [`ServiceError::Directory`] and [`ServiceError::Record`].
+    pub fn new(record: Record) -> Result<Self, ServiceError> {
+        let directory = directory()?;
+        let made = || -> io::Result<Self> {
+            // Commands do not take it for dead before it is locked.
+            let new = tempfile::Builder::new()
+                .prefix("service-")
+                .suffix(".new")
+                .tempfile_in(directory)?;
+            new.as_file().try_lock().map_err(io::Error::from)?;
+            let path = new.path().with_extension(SUFFIX);
+            let own = Self {
+                file: new.persist(&path)?,
+                path,
+                record,
+                kept: false,
+            };
+            own.write()?;
+            Ok(own)
         };
-        own.write()?;
-        Ok(own)
+        made().map_err(ServiceError::Record)
     }
 
     /// The content of the record.
@@ -336,23 +332,26 @@ impl OwnRecord {
     }
 
     /// Whether it stays when its service has ended.
-    pub fn is_kept(&self) -> bool {
+    pub(super) fn is_kept(&self) -> bool {
         self.kept
     }
 
     /// Where a directory of this service's own can be.
-    pub fn private_directory(&self) -> PathBuf {
+    pub(super) fn private_directory(&self) -> PathBuf {
         self.path.with_extension("mount")
     }
 
     /// Changes what it says.
-    pub fn change(&mut self, change: impl FnOnce(&mut Record)) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// [`ServiceError::Record`].
+    pub fn change(&mut self, change: impl FnOnce(&mut Record)) -> Result<(), ServiceError> {
         change(&mut self.record);
-        self.write()
+        self.write().map_err(ServiceError::Record)
     }
 
     /// Keeps it after its service has ended, until a command has read it.
-    pub fn keep(&mut self) {
+    pub(super) fn keep(&mut self) {
         self.kept = true;
     }
 
@@ -371,85 +370,5 @@ impl Drop for OwnRecord {
             // Another command may have removed it already.
             let _ = fs::remove_file(&self.path);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn record() -> Record {
-        Record {
-            image: "/x.img".into(),
-            others: vec!["/y.img".into()],
-            access: "write".into(),
-            trim: "block".into(),
-            pid: 1,
-            since: String::new(),
-            places: Vec::new(),
-            connections: 0,
-            errors: Vec::new(),
-            unconfined: None,
-            ending: None,
-        }
-    }
-
-    /// A reader needs several calls for a long text, and the service writes in between.
-    #[test]
-    fn a_record_is_read_whole_while_it_is_written() {
-        let mut own = OwnRecord::new(record()).unwrap();
-        let path = own.path.clone();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let whole = (0..2000).all(|_| read(path.clone()).is_some());
-                done.store(true, std::sync::atomic::Ordering::Relaxed);
-                assert!(whole);
-            });
-            let mut long = false;
-            while !done.load(std::sync::atomic::Ordering::Relaxed) {
-                long = !long;
-                let errors = match long {
-                    true => vec!["an error".repeat(1000)],
-                    false => Vec::new(),
-                };
-                own.change(|record| record.errors = errors).unwrap();
-            }
-        });
-    }
-
-    #[test]
-    fn only_its_service_makes_a_record_alive() {
-        let record = record();
-        let file = tempfile::NamedTempFile::new().unwrap();
-        serde_json::to_writer(&file, &record).unwrap();
-        let alive = || read(file.path().to_owned()).unwrap().alive;
-        assert!(!alive());
-        let somebody = File::open(file.path()).unwrap();
-        somebody.lock_shared().unwrap();
-        assert!(!alive(), "who asks at the same time is not the service");
-        somebody.unlock().unwrap();
-        file.as_file().lock().unwrap();
-        assert!(alive());
-    }
-
-    #[test]
-    fn the_last_words_are_heard_without_a_name() {
-        let mut record = record();
-        let file = tempfile::NamedTempFile::new().unwrap();
-        serde_json::to_writer(&file, &record).unwrap();
-        file.as_file().lock().unwrap();
-        let found = read(file.path().to_owned()).unwrap();
-        assert!(found.alive && !found.wait(Duration::ZERO));
-        assert!(found.last_words().is_none());
-        record.ending = Some(Ending {
-            what: "the disk is full".into(),
-            remedy: "Make room.".into(),
-        });
-        let text = serde_json::to_vec(&record).unwrap();
-        file.as_file().write_all_at(&text, 0).unwrap();
-        drop(file);
-        assert!(found.wait(Duration::ZERO));
-        assert_eq!(found.last_words().unwrap().what, "the disk is full");
     }
 }
