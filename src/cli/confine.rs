@@ -145,6 +145,11 @@ pub fn name() -> BitFlags<AccessFs> {
     AccessFs::ReadDir | AccessFs::MakeReg | AccessFs::RemoveFile
 }
 
+/// Makes and removes sockets in a folder.
+pub fn name_sockets() -> BitFlags<AccessFs> {
+    AccessFs::MakeSock | AccessFs::RemoveFile
+}
+
 /// Starts a program that reaches these paths and the system's libraries, and no TCP.
 ///
 /// # Errors

@@ -18,6 +18,8 @@ use lab::target::unlock::UnlockError;
 use lab::target::{StorageError, TargetError};
 use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
+use serve::disk::DiskError;
+#[cfg(target_os = "linux")]
 use serve::nbd::ClientError;
 #[cfg(target_os = "linux")]
 use serve::service::ServiceError;
@@ -322,6 +324,21 @@ impl CliRemedy for ClientError {
             error => error.remedy(),
         }
         .to_owned()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl CliRemedy for DiskError {
+    fn cli_remedy(&self) -> String {
+        match self {
+            Self::MaybeInUse { .. } => {
+                "End that first: see `cryptmark volume status`. Or call both exports by their \
+                 names, if the server has several."
+                    .to_owned()
+            }
+            Self::Client(error) => error.cli_remedy(),
+            error => error.remedy(),
+        }
     }
 }
 

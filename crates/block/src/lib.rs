@@ -62,6 +62,8 @@ mod file;
 pub mod file_keys;
 pub mod hold;
 #[cfg(target_os = "linux")]
+pub mod layers;
+#[cfg(target_os = "linux")]
 mod loop_device;
 #[cfg(target_os = "linux")]
 mod mapped_device;

@@ -10,12 +10,14 @@ mod usage;
 #[cfg(not(target_os = "linux"))]
 #[path = "signature/no_usage.rs"]
 mod usage;
+mod wrapped;
 
 pub use content::{Content, Data, Found, LUKS};
 #[cfg(target_os = "linux")]
 pub use usage::mounts;
 #[cfg(target_os = "linux")]
 pub(crate) use usage::standing_on;
+pub use wrapped::Wrapped;
 
 use crate::hold::{User, Users};
 use crate::{BlockDevice, BlockError, ByteRange, PathKind};

@@ -32,6 +32,8 @@
 
 #![deny(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod disk;
 mod export;
 mod flushes;
 pub mod fuse;

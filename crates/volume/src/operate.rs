@@ -6,6 +6,7 @@
 
 mod convert;
 mod create;
+mod fill;
 mod header;
 mod hidden;
 mod keys;
@@ -24,6 +25,8 @@ pub use resize::resize;
 pub use tcrypt::PasswordChange;
 
 // For the program.
+#[doc(hidden)]
+pub use fill::Filling;
 #[doc(hidden)]
 pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]

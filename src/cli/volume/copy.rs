@@ -1,7 +1,7 @@
 //! `cryptmark volume export` and `import`: the whole plaintext, out and in.
 
 use super::arguments::VolumeArguments;
-use super::disk::{Disk, Names};
+use super::disk::Names;
 use super::losses;
 use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
@@ -13,15 +13,16 @@ use crate::cli::whole::{self, Kind, Target};
 use crate::cli::{Failure, standard};
 use block::layer::Protected;
 use block::transfer::{self, TransferError};
-use block::{BlockDevice, BlockError, ByteRange, Draft, PathKind};
+use block::{BlockDevice, BlockError, Draft, PathKind};
 use clap::Args;
 use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use volume::Access;
 use volume::judge::Use;
-use volume::{Access, Storage, VolumeError, operate};
+use volume::operate::Filling;
 
 /// Options of `cryptmark volume export`.
 #[derive(Debug, Args)]
@@ -241,12 +242,10 @@ pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
     let accepted = losses::accepted(options.yes);
     let terms = (Access::Write, accepted);
     let opened = unlock(&named, &options.secret, &devices, terms)?;
-    let rows = opened.rows.iter();
-    let rows: Vec<_> = rows.map(|row| (row.storage, row.mapping.data)).collect();
     let hidden = options.protection.range(&named, &devices)?;
     let data = Protected::new(devices.data(), hidden);
     // Blocks that were never written must not be taken for data.
-    let blanks = opened.with_blanks();
+    let mut filling = Filling::of(&opened);
     let volume = opened.device::<&dyn BlockDevice>(devices.header(), &data)?;
     let size = volume.geometry().size;
     let length = match input {
@@ -257,15 +256,13 @@ pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
         Input::Stream(_) => size,
     };
     let block = u64::from(volume.geometry().logical_block);
-    let touched = touched(&rows, length.next_multiple_of(block));
-    let before_hidden = rows
-        .first()
-        .map_or(0, |(_, range)| hidden.offset.saturating_sub(range.offset));
+    let touched = length.next_multiple_of(block);
     let fitting = format!(
-        "Give less input: the outer volume has {before_hidden} bytes before the hidden one."
+        "Give less input: the outer volume has {} bytes before the hidden one.",
+        filling.before(hidden)
     );
     if let Input::File(..) = input
-        && touched.iter().any(|range| range.overlaps(hidden))
+        && filling.reaches(hidden, touched)
     {
         return Err(Failure::new(
             4,
@@ -278,18 +275,12 @@ pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
         ));
     }
     if !options.yes {
-        let blanks = blanks.map(|view| view.device::<&dyn BlockDevice>(devices.header(), &data));
-        let blanks = blanks.transpose()?;
-        let written = written(devices.data(), &rows)?;
-        let found = losses::inside(blanks.as_ref().unwrap_or(&volume), &written)?;
-        if let Some(words) = found {
-            return Err(losses::refusal_inside(options.volume.image(), &words));
-        }
+        let views: [&dyn BlockDevice; 2] = [devices.header(), &data];
+        let checked = filling.check_blank(&volume, views, devices.data());
+        checked.map_err(|error| losses::of("the volume in ", options.volume.image(), error))?;
     }
     if let Input::File(..) = input {
-        for range in touched {
-            operate::reserve(devices.data(), range)?;
-        }
+        filling.reserve(devices.data(), touched)?;
     }
     let stop = crate::cli::stop_on_signal()?;
     let progress = Progress::bytes(options.no_progress, length);
@@ -354,42 +345,6 @@ fn so_far(bytes: u64) -> String {
         bytes => format!("at least its first {bytes} bytes"),
     }
 }
-
-/// Where on the device with the data the first `length` bytes of a volume of these parts are.
-fn touched(rows: &[(Storage, ByteRange)], length: u64) -> Vec<ByteRange> {
-    let mut left = length;
-    let mut touched = Vec::new();
-    for (storage, range) in rows {
-        if *storage == Storage::Data {
-            touched.push(ByteRange::new(range.offset, range.length.min(left)));
-        }
-        left = left.saturating_sub(range.length);
-    }
-    touched
-}
-
-/// Where something is stored of a volume of these parts, by its places in the volume.
-fn written(data: &Disk, rows: &[(Storage, ByteRange)]) -> Result<Vec<ByteRange>, Failure> {
-    let mut written = Vec::new();
-    let mut start = 0;
-    for (storage, range) in rows {
-        if *storage == Storage::Data {
-            let extents = data.extents(*range).map_err(VolumeError::Block)?;
-            let stored = extents.into_iter().filter(|extent| !extent.hole);
-            written.extend(stored.map(|extent| {
-                let inside = extent.range.offset.saturating_sub(range.offset);
-                ByteRange::new(start + inside, extent.range.length.min(MOST_COMPARED))
-            }));
-        }
-        start += range.length;
-    }
-    written.truncate(MOST_EXTENTS);
-    Ok(written)
-}
-
-/// The start of what is stored in one piece that is looked at, bytes, and the most pieces.
-const MOST_COMPARED: u64 = 4 << 20;
-const MOST_EXTENTS: usize = 4096;
 
 /// Where the plaintext comes from.
 enum Input {

@@ -1,57 +1,65 @@
 //! [`Disk`]: what a place of the command line names, and how it is held.
 
-#[cfg(target_os = "linux")]
-mod claim;
-#[cfg(target_os = "linux")]
-mod image;
 mod names;
-mod part;
 
 #[cfg(target_os = "linux")]
-use crate::cli::CliRemedy;
-use crate::cli::Failure;
+use crate::cli::confine::{self, AccessFs, name_sockets, use_};
+use crate::cli::{CliRemedy, Failure};
 use block::hold::{self, Hold, Users};
 use block::signature::Content;
 use block::{
-    BlockDevice, BlockError, ByteRange, Engine, Extent, FileDevice, Geometry, OperationKind,
-    PathKind, Queue, QueueOptions,
+    BlockDevice, BlockError, ByteRange, Engine, Extent, Geometry, PathKind, Queue, QueueOptions,
 };
-#[cfg(target_os = "linux")]
-use claim::Claim;
-#[cfg(target_os = "linux")]
-use image::Image;
 pub use names::Names;
-#[cfg(target_os = "linux")]
-use serve::nbd::{ClientError, NbdDevice, Uri};
-use std::path::Path;
-#[cfg(target_os = "linux")]
-use std::path::PathBuf;
-#[cfg(target_os = "linux")]
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use volume::VolumeError;
 use volume::judge::Use;
-
-/// A file, a block device, an export of an NBD server, or the inside of a disk image.
-pub enum Disk {
-    /// The first two.
-    File(FileDevice),
-    /// The last two.
-    #[cfg(target_os = "linux")]
-    Nbd(Box<Claimed>),
-    /// The part of one of them that `--partition` names.
-    Part(Box<part::OpenPart>),
-}
-
-/// An export, and what keeps other processes from it.
+use volume::parts::{PartError, Parts};
 #[cfg(target_os = "linux")]
-pub struct Claimed {
-    device: NbdDevice,
-    _claim: Option<Claim>,
-    /// The server of an image, which QEMU locks. It is dropped after its client.
-    _server: Option<image::Server>,
+use {
+    serve::disk::{Access, Claim, DiskError, Guard, Image},
+    serve::nbd::{ClientError, NbdDevice, Uri},
+    std::process::{Child, Command},
+    std::sync::atomic::{AtomicBool, Ordering},
+};
+
+/// A file, a block device, an export of an NBD server, the inside of a disk image, or the part of
+/// one of them that `--partition` names.
+pub struct Disk {
+    device: Box<dyn BlockDevice>,
+    /// The disk that it is a part of, and where its start is there.
+    whole: Option<(Arc<Self>, ByteRange)>,
+    /// It answers as memory does, so that there is nothing to wait for beside.
+    pub answers_at_once: bool,
+    /// What a failed flush has not made durable is kept, and written again before a later one
+    /// succeeds.
+    pub keeps_lost_writes: bool,
+    #[cfg(target_os = "linux")]
+    _guard: Guard,
 }
 
 impl Disk {
+    fn new(device: Box<dyn BlockDevice>) -> Self {
+        Self {
+            device,
+            whole: None,
+            answers_at_once: false,
+            keeps_lost_writes: false,
+            #[cfg(target_os = "linux")]
+            _guard: Guard::default(),
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    fn served(device: NbdDevice, guard: Guard) -> Self {
+        Self {
+            keeps_lost_writes: true,
+            _guard: guard,
+            ..Self::new(Box::new(device))
+        }
+    }
+
     /// Opens all of the file, device or export that `place` names.
     fn whole(place: &Path, use_: Use, steady: bool) -> Result<Self, Failure> {
         if is_remote(place) {
@@ -64,15 +72,43 @@ impl Disk {
         {
             // This lock would keep QEMU out, which takes its own.
             drop(opened);
-            return Ok(Self::Nbd(Box::new(image.open(use_ != Use::Read)?)));
+            let held = image.open(use_ != Use::Read, &start)?;
+            return Ok(Self::served(held.device, held.guard));
         }
-        Ok(Self::File(opened))
+        Ok(Self {
+            answers_at_once: opened.engine() == Engine::Pread,
+            ..Self::new(Box::new(opened))
+        })
+    }
+
+    /// The part called `name` of this disk, which `place` names.
+    fn part(self, place: &Path, name: &str, write: bool) -> Result<Self, Failure> {
+        let parts = Parts::find(&self)?;
+        let part = parts.choose(name, write).map_err(|error| {
+            let remedy = match error {
+                PartError::Obstacle { writing: true, .. } => {
+                    "Open it with --read-only, or copy it out."
+                }
+                PartError::Obstacle { .. } => error.remedy(),
+                _ => "`cryptmark volume find` lists the parts.",
+            };
+            Failure::new(2, format!("{}: {error}", place.display()), remedy)
+        })?;
+        let whole = Arc::new(self);
+        let device = part.open(whole.clone()).map_err(VolumeError::Block)?;
+        let first = part.ranges.first().copied();
+        Ok(Self {
+            answers_at_once: whole.answers_at_once,
+            keeps_lost_writes: whole.keeps_lost_writes,
+            whole: first.map(|range| (whole, range)),
+            ..Self::new(device)
+        })
     }
 
     #[cfg(target_os = "linux")]
     fn remote(place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
         let uri = Uri::parse(place.as_os_str())?;
-        let claim = Claim::new(&uri, place, write, hold)?;
+        let claim = claim(&uri, place, write, hold)?;
         let noted = AtomicBool::new(false);
         let name = place.display().to_string();
         let device = NbdDevice::open(&uri)?.asking(move || {
@@ -86,11 +122,7 @@ impl Disk {
         });
         match write && device.is_read_only() {
             true => Err(VolumeError::Block(BlockError::ReadOnly).into()),
-            false => Ok(Self::Nbd(Box::new(Claimed {
-                device,
-                _claim: Some(claim),
-                _server: None,
-            }))),
+            false => Ok(Self::served(device, claim.into())),
         }
     }
 
@@ -101,8 +133,8 @@ impl Disk {
     /// Exit code 4 if another process of this program has it.
     #[cfg(target_os = "linux")]
     pub fn claim_to_measure(place: &Path) -> Result<impl Sized + use<>, Failure> {
-        match lab::target::names_export(place) {
-            true => Claim::new(&Uri::parse(place.as_os_str())?, place, true, Hold::Usual).map(Some),
+        match is_remote(place) {
+            true => claim(&Uri::parse(place.as_os_str())?, place, true, Hold::Usual).map(Some),
             false => Ok(None),
         }
     }
@@ -118,117 +150,88 @@ impl Disk {
         Err(crate::cli::elsewhere::needs_linux("NBD"))
     }
 
-    fn device(&self) -> &dyn BlockDevice {
-        match self {
-            Self::File(device) => device,
-            #[cfg(target_os = "linux")]
-            Self::Nbd(export) => &export.device,
-            Self::Part(part) => part.device(),
-        }
-    }
-
-    /// Where the start of a part is on its disk.
-    pub fn first_range(&self) -> Option<ByteRange> {
-        match self {
-            Self::Part(part) => part.first_range(),
-            _ => None,
-        }
-    }
-
-    /// The disk that a partition is on, and where on it the partition begins.
-    pub fn on_disk(&self) -> Option<(&Self, u64)> {
-        match self {
-            Self::Part(part) => Some((part.whole(), part.first_range()?.offset)),
-            _ => None,
-        }
-    }
-
-    /// Whether it answers as memory does, so that there is nothing to wait for
-    /// beside.
-    pub fn answers_at_once(&self) -> bool {
-        match self {
-            Self::File(device) => device.engine() == Engine::Pread,
-            #[cfg(target_os = "linux")]
-            Self::Nbd(_) => false,
-            Self::Part(part) => part.whole().answers_at_once(),
-        }
-    }
-
-    /// Whether what a failed flush has not made durable is kept, and written again
-    /// before a later one succeeds.
-    #[cfg(target_os = "linux")]
-    pub fn keeps_lost_writes(&self) -> bool {
-        match self {
-            Self::File(_) => false,
-            Self::Nbd(_) => true,
-            Self::Part(part) => part.whole().keeps_lost_writes(),
-        }
+    /// The disk that a partition is on, and where the start of it is there.
+    pub fn on_disk(&self) -> Option<(&Self, ByteRange)> {
+        let (whole, range) = self.whole.as_ref()?;
+        Some((whole, *range))
     }
 }
 
 impl BlockDevice for Disk {
     fn geometry(&self) -> Geometry {
-        self.device().geometry()
+        self.device.geometry()
     }
 
     fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.device().read_at(offset, into)
+        self.device.read_at(offset, into)
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        self.device().write_at(offset, data)
+        self.device.write_at(offset, data)
     }
 
     fn flush(&self) -> Result<(), BlockError> {
-        self.device().flush()
+        self.device.flush()
     }
 
     fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
-        self.device().discard(range)
+        self.device.discard(range)
     }
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        self.device().queue(options)
+        self.device.queue(options)
     }
 
     fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
-        self.device().keep_header(kept)
+        self.device.keep_header(kept)
     }
 
     fn content(&self) -> Result<Content, BlockError> {
-        self.device().content()
+        self.device.content()
     }
 
     fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
-        match self {
-            Self::Part(part) => part.extents(range),
-            other => other.device().extents(range),
-        }
+        self.device.extents(range)
     }
 
     fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
-        match self {
-            Self::Part(part) => part.each(range, |whole, range| whole.reserve(range)),
-            other => other.device().reserve(range),
-        }
+        self.device.reserve(range)
     }
 
     fn length(&self) -> Result<u64, BlockError> {
-        self.device().length()
+        self.device.length()
     }
 
     fn is_resizable(&self) -> bool {
-        self.device().is_resizable()
+        self.device.is_resizable()
     }
 
     fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
-        match self {
-            Self::File(device) => device.set_len(bytes),
-            _ => Err(BlockError::Unsupported {
-                operation: OperationKind::Write,
-            }),
-        }
+        self.device.set_len(bytes)
     }
+}
+
+#[cfg(target_os = "linux")]
+fn claim(uri: &Uri, place: &Path, write: bool, hold: Hold) -> Result<Claim, Failure> {
+    let unlocked = |error: &DiskError| {
+        let (place, why) = (place.display(), Failure::of(1, error, ""));
+        eprintln!("warning: cannot lock {place} against other processes: {why}");
+    };
+    Ok(Claim::new(uri, place, write, hold, &unlocked)?)
+}
+
+/// Starts QEMU's programs, which reach the image alone.
+#[cfg(target_os = "linux")]
+fn start(command: &mut Command, paths: &[(PathBuf, Access)]) -> std::io::Result<Child> {
+    let allowed = paths.iter().map(|(path, access)| {
+        let access = match access {
+            Access::Read => AccessFs::ReadFile.into(),
+            Access::Use => use_(),
+            Access::Sockets => name_sockets(),
+        };
+        (path.clone(), access)
+    });
+    confine::start(command, &allowed.collect::<Vec<_>>())
 }
 
 /// Whether `place` is an export of a server, and no path.
@@ -245,12 +248,9 @@ pub fn whole_name(place: &Path) -> Result<PathBuf, Failure> {
     if is_remote(place) {
         return Ok(Uri::parse(place.as_os_str())?.to_string().into());
     }
-    serve::service::absolute(place).map_err(|error| {
-        Failure::new(
-            2,
-            format!("cannot open {}: {error}", place.display()),
-            "Check the path.",
-        )
+    serve::service::absolute(place).map_err(|source| {
+        let path = place.to_owned();
+        BlockError::Open { path, source }.into()
     })
 }
 
@@ -280,21 +280,31 @@ pub fn check_distinct(option: &str, path: &Path, image: &Path) -> Result<(), Fai
     if is_remote(path) || is_remote(image) || !hold::is_same(path, image) {
         return Ok(());
     }
-    Err(Failure::new(
-        2,
-        format!(
-            "{option} {} is the same as {}",
-            path.display(),
-            image.display()
-        ),
-        "Name another file or device.",
-    ))
+    let (path, image) = (path.display(), image.display());
+    let what = format!("{option} {path} is the same as {image}");
+    Err(Failure::new(2, what, "Name another file or device."))
 }
 
 #[cfg(target_os = "linux")]
 impl From<ClientError> for Failure {
     fn from(error: ClientError) -> Self {
-        let code = if error.is_bad_input() { 2 } else { 1 };
+        DiskError::from(error).into()
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl From<DiskError> for Failure {
+    fn from(error: DiskError) -> Self {
+        match error {
+            DiskError::Block(error) => return error.into(),
+            DiskError::Directory(error) => return error.into(),
+            _ => {}
+        }
+        let code = match &error {
+            error if error.is_refusal() => 4,
+            error if error.is_bad_input() => 2,
+            _ => 1,
+        };
         Self::of(code, &error, error.cli_remedy())
     }
 }

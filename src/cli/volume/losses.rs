@@ -1,12 +1,8 @@
 //! Descriptions of the data that would be lost, before anything is overwritten.
 
-mod fitting;
-
 use super::disk::{self, Names};
 use crate::cli::Failure;
-use block::signature::{self, Bytes, Content};
-use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
-use fitting::Fitting;
+use block::signature;
 use std::fs::File;
 use std::path::Path;
 use volume::judge::{State, Use};
@@ -62,9 +58,15 @@ pub const fn accepted(yes: bool) -> &'static [State] {
 
 /// What is said of `place` if it has this error.
 pub fn at(place: &Path, error: VolumeError) -> Failure {
+    of("", place, error)
+}
+
+/// The same of something in `place`, such as `the volume in `.
+pub fn of(something: &str, place: &Path, error: VolumeError) -> Failure {
+    let place = format!("{something}{}", place.display());
     let what = match &error {
-        VolumeError::Judged(finding) => Some(format!("{} {finding}", place.display())),
-        VolumeError::Impossible { what, .. } => Some(format!("{}: {what}", place.display())),
+        VolumeError::Judged(finding) => Some(format!("{place} {finding}")),
+        VolumeError::Impossible { what, .. } => Some(format!("{place}: {what}")),
         _ => None,
     };
     let failure = Failure::from(error);
@@ -72,73 +74,4 @@ pub fn at(place: &Path, error: VolumeError) -> Failure {
         Some(what) => failure.with_what(what),
         None => failure,
     }
-}
-
-/// Refuses because the volume in `place` holds what `words` say.
-pub fn refusal_inside(place: &Path, words: &str) -> Failure {
-    Failure::new(
-        4,
-        format!("the volume in {} holds {words}", place.display()),
-        "All of that would be lost. If you don't need it, confirm with --yes.",
-    )
-}
-
-/// A description of the data in the plaintext of a volume, in which blocks that were never written
-/// are zeros; `None` if there are none. `written` is where something is stored, as far as that is
-/// known.
-///
-/// # Errors
-/// Those of reading it.
-pub fn inside(volume: &dyn BlockDevice, written: &[ByteRange]) -> Result<Option<String>, Failure> {
-    let volume = Fitting::of(volume);
-    let look = || -> Result<Option<String>, BlockError> {
-        let found = signature::names(&volume)?;
-        if !found.is_empty() {
-            return Ok(Some(Content { found, data: None }.to_string()));
-        }
-        let samples = signature::samples(volume.geometry().size);
-        for range in written.iter().chain(&samples) {
-            return Ok(Some(match first_data(&volume, *range)? {
-                None => continue,
-                Some((place, Bytes::Readable)) => {
-                    format!("readable data at byte {place}, with no known signature")
-                }
-                Some((place, _)) => format!(
-                    "data from byte {place} on, with no known signature (encrypted data and media \
-                     look like this, and so does a new volume that was filled with noise)"
-                ),
-            }));
-        }
-        Ok(volume.damaged().map(|place| {
-            format!(
-                "sectors that cannot be read (the first at byte {place}: its tag does not fit) and \
-                 others that can"
-            )
-        }))
-    };
-    Ok(look().map_err(VolumeError::Block)?)
-}
-
-/// The first sector in `range` with anything but zeros or ones: its place and kind.
-fn first_data(
-    volume: &dyn BlockDevice,
-    range: ByteRange,
-) -> Result<Option<(u64, Bytes)>, BlockError> {
-    const PIECE: u64 = 1 << 20;
-    let geometry = volume.geometry();
-    let unit = u64::from(geometry.logical_block);
-    let end = range.offset.saturating_add(range.length).min(geometry.size);
-    let mut at = range.offset / unit * unit;
-    while at < end {
-        let length = (end - at).next_multiple_of(unit).min(PIECE);
-        let mut bytes = AlignedBuffer::new(length as usize);
-        volume.read_at(at, &mut bytes)?;
-        let sectors = bytes.chunks_exact(512).map(Bytes::of);
-        let mut sectors = (at..).step_by(512).zip(sectors);
-        if let Some(found) = sectors.find(|(_, kind)| *kind != Bytes::Blank) {
-            return Ok(Some(found));
-        }
-        at += length;
-    }
-    Ok(None)
 }

@@ -161,7 +161,7 @@ pub fn unlock(
         && tcrypt.place == tcrypt::Place::System
         && let Some((disk, start)) = devices.data().on_disk()
     {
-        tcrypt.partition = Some(start);
+        tcrypt.partition = Some(start.offset);
         header = disk;
     }
     // A write now might change the data by which the reencryption recognises them.

@@ -224,12 +224,12 @@ impl Serving {
         let data: Arc<dyn BlockDevice> = Arc::new(Protected::new(data, hidden));
         let device = Trim::new(opened.device(header, data)?, self.trim);
         let mut export = Export::new(Arc::new(device), served);
-        if devices.data().keeps_lost_writes() {
+        if devices.data().keeps_lost_writes {
             export = export.keeping_lost_writes();
         }
         let note = self.service.listener();
         // Memory answers at once, and a disk only when it has got there.
-        let threads = match devices.data().answers_at_once() {
+        let threads = match devices.data().answers_at_once {
             true => 1,
             false => THREADS,
         };

@@ -4,14 +4,13 @@
 //! every layer below is examined: block devices by their discard counters, files by the space they
 //! take.
 
-mod layers;
 mod scratch;
 
 use super::Failure;
 use crate::cli::{print, stop_on_signal};
 use block::layer::TrimPolicy;
+use block::layers::{Layer, LayerError, Layers};
 use clap::Args;
-use layers::Layers;
 use scratch::Scratch;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -133,14 +132,21 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
             file.sync_all()
         })
         .map_err(failed);
-    let before = layers.counts();
+    let uncounted = |error: io::Error| {
+        Failure::new(
+            1,
+            format!("cannot read what was discarded: {error}"),
+            "The kernel has to count discards: Linux 4.18 or later.",
+        )
+    };
+    let before = layers.counts().map_err(uncounted);
     // Also what could not be written whole.
     let removed = fs::remove_file(&path).map_err(failed);
     written.and(removed)?;
     rustix::fs::syncfs(File::open(directory).map_err(failed)?)
         .map_err(|error| failed(error.into()))?;
     let said = fstrim(directory)?;
-    let after = layers.counts();
+    let after = layers.counts().map_err(uncounted);
 
     let mut text = match &said {
         Ok(bytes) => format!("  {:<28} discards {}\n", "file system", megabytes(*bytes)),
@@ -150,7 +156,7 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
     let mut stopped = None;
     for ((layer, before), after) in layers.names().zip(before?).zip(after?) {
         let heard = after.saturating_sub(before);
-        text += &format!("  {:<28} {}\n", layer.name, layer.told(heard));
+        text += &format!("  {:<28} {}\n", layer.name, told(layer, heard));
         if heard == 0 && arrived {
             arrived = false;
             stopped = Some(layer.name.clone());
@@ -162,6 +168,27 @@ fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
         (false, None) => "  The file system sends no TRIM.\n".to_owned(),
     };
     Ok(text)
+}
+
+/// The effect of the discards on a layer, in words.
+fn told(layer: &Layer, bytes: u64) -> String {
+    match (layer.is_file(), bytes) {
+        (false, 0) => "received no discard".into(),
+        (false, bytes) => format!("was told to discard {}", megabytes(bytes)),
+        (true, 0) => "takes as much space as before".into(),
+        (true, bytes) => format!("gave back {}", megabytes(bytes)),
+    }
+}
+
+impl From<LayerError> for Failure {
+    fn from(error: LayerError) -> Self {
+        let remedy = match error {
+            LayerError::Unknown { .. } => "Name the directory that a file system is mounted on.",
+            LayerError::None { .. } => "Name the container with --image.",
+            LayerError::Block(error) => return error.into(),
+        };
+        Self::of(2, &error, remedy)
+    }
 }
 
 /// Tells the file system to discard what is free: how much that was, or why not.

@@ -1,6 +1,8 @@
 //! [`Concat`]: several devices, one behind the other, as one.
 
-use crate::{BlockDevice, BlockError, ByteRange, Geometry, InlineQueue, Queue, QueueOptions};
+use crate::{
+    BlockDevice, BlockError, ByteRange, Extent, Geometry, InlineQueue, Queue, QueueOptions,
+};
 
 /// Devices one behind the other.
 ///
@@ -101,6 +103,22 @@ impl<D: BlockDevice> BlockDevice for Concat<D> {
     fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
         let range = self.geometry.check(range.offset, range.length)?;
         self.each(range, |part, inside, _| part.discard(inside))
+    }
+
+    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        let mut found = Vec::new();
+        self.each(range, |part, inside, at| {
+            for mut extent in part.extents(inside)? {
+                extent.range.offset += range.offset + at as u64 - inside.offset;
+                found.push(extent);
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.each(range, |part, inside, _| part.reserve(inside))
     }
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {

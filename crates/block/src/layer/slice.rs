@@ -1,7 +1,8 @@
 //! [`Slice`]: a part of a device as a device.
 
 use crate::{
-    BlockDevice, BlockError, ByteRange, Completion, Geometry, Queue, QueueOptions, Request, Wait,
+    BlockDevice, BlockError, ByteRange, Completion, Extent, Geometry, Queue, QueueOptions, Request,
+    Wait,
 };
 use std::collections::VecDeque;
 
@@ -55,6 +56,20 @@ impl<D: BlockDevice> BlockDevice for Slice<D> {
         let range = self.geometry.check(range.offset, range.length)?;
         self.device
             .discard(ByteRange::new(self.start + range.offset, range.length))
+    }
+
+    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
+        let there = ByteRange::new(self.start + range.offset, range.length);
+        let mut found = self.device.extents(there)?;
+        for extent in &mut found {
+            extent.range.offset -= self.start;
+        }
+        Ok(found)
+    }
+
+    fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
+        self.device
+            .reserve(ByteRange::new(self.start + range.offset, range.length))
     }
 
     fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {

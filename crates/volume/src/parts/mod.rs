@@ -116,6 +116,17 @@ pub enum PartError {
     },
 }
 
+impl PartError {
+    /// The remedy, in one sentence.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Self::Obstacle { writing: true, .. } => "Open it for reading only, or copy it out.",
+            Self::Obstacle { .. } => "Name another part.",
+            _ => "List the parts, and name one of them.",
+        }
+    }
+}
+
 fn known(names: &[String]) -> String {
     match names {
         [name] => format!("is only {name}"),

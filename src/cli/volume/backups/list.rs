@@ -160,7 +160,10 @@ pub fn run(volume: &Volume) -> Result<(), Failure> {
             );
             let place = word(place_of_header);
             // Of a part, where it is on the disk.
-            let part = disk.as_ref().and_then(Disk::first_range);
+            let part = disk
+                .as_ref()
+                .and_then(Disk::on_disk)
+                .map(|(_, start)| start);
             let seek = part.map_or_else(String::new, |part| {
                 format!(" oflag=seek_bytes seek={}", part.offset)
             });

@@ -1,6 +1,5 @@
 //! [`Names`]: what the places on the command line mean.
 
-use super::part::OpenPart;
 use super::{Disk, is_remote};
 use crate::cli::Failure;
 use crate::cli::volume::backups::Backups;
@@ -111,7 +110,7 @@ impl Names {
         let write = use_ != Use::Read;
         let disk = match self.part(place) {
             None => whole,
-            Some(name) => Disk::Part(Box::new(OpenPart::of(whole, place, name, write)?)),
+            Some(name) => whole.part(place, name, write)?,
         };
         volume::check_opened(&disk, place, use_, steady)
             .map_err(|error| losses::at(place, error))?;

@@ -1,19 +1,16 @@
 //! Disk images that are not raw: qcow2, VDI, VMDK, VHDX and VHD. QEMU's server
 //! `qemu-nbd` reads and writes them, on a socket that only this user reaches.
 
-use super::Claimed;
-use crate::cli::Failure;
-use crate::cli::confine::{self, AccessFs, use_};
-use crate::cli::volume::recognise::Wrapped;
-use block::{BlockDevice, program};
+use super::{Access, DiskError, Guard, Held, Start};
+use crate::nbd::{NbdDevice, Uri};
+use block::signature::Wrapped;
+use block::{BlockDevice, BlockError, program};
 use serde_json::json;
-use serve::nbd::{NbdDevice, Uri};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use volume::VolumeError;
 
 /// How long the server may take to open an image.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -56,8 +53,8 @@ impl<'a> Image<'a> {
     /// QEMU's program is not there.
     ///
     /// # Errors
-    /// Exit code 2 for an image whose data are in other files too.
-    pub fn of(place: &'a Path, raw: &dyn BlockDevice) -> Result<Option<Self>, Failure> {
+    /// [`DiskError::Parts`] for an image whose data are in other files too.
+    pub fn of(place: &'a Path, raw: &dyn BlockDevice) -> Result<Option<Self>, DiskError> {
         // A volume opens even if its first bytes cannot be read.
         let Ok(first) = start_of(raw, 4096) else {
             return Ok(None);
@@ -68,35 +65,34 @@ impl<'a> Image<'a> {
         let Some(driver) = driver.filter(|_| program::is_there(PROGRAM)) else {
             return Ok(None);
         };
-        let start = start_of(raw, 64 << 10).map_err(VolumeError::Block)?;
+        let start = start_of(raw, 64 << 10)?;
         match needs_another_file(driver, &start) {
             false => Ok(Some(Self {
                 place,
                 what,
                 driver,
             })),
-            true => Err(refused_parts(place, what)),
+            true => Err(parts(place, what)),
         }
     }
 
     /// Starts QEMU's server for it. QEMU locks the file.
     ///
     /// # Errors
-    /// Exit code 4 if another program has the image, 2 with QEMU's words if QEMU cannot
-    /// open it.
-    pub fn open(&self, write: bool) -> Result<Claimed, Failure> {
-        let (mut server, uri) = Server::start(self, write)?;
+    /// [`DiskError::Qemu`] with QEMU's words if it cannot open it, and [`DiskError::Start`].
+    pub fn open(&self, write: bool, start: Start<'_>) -> Result<Held, DiskError> {
+        let (mut server, uri) = Server::start(self, write, start)?;
         let device = server.connect(&uri, self.place)?;
-        Ok(Claimed {
-            device,
+        let guard = Guard {
             _claim: None,
             _server: Some(server),
-        })
+        };
+        Ok(Held { device, guard })
     }
 }
 
 /// The first whole blocks, at most `bytes` bytes.
-fn start_of(raw: &dyn BlockDevice, bytes: u64) -> Result<Vec<u8>, block::BlockError> {
+fn start_of(raw: &dyn BlockDevice, bytes: u64) -> Result<Vec<u8>, BlockError> {
     let geometry = raw.geometry();
     let block = u64::from(geometry.logical_block);
     let mut start = vec![0; (geometry.size.min(bytes) / block * block) as usize];
@@ -164,11 +160,10 @@ struct Node {
 }
 
 impl Node {
-    fn of(image: &Image<'_>) -> Result<Self, Failure> {
-        let file = std::path::absolute(image.place).map_err(|error| cannot_start(&error))?;
-        let file = file.to_str().ok_or_else(|| {
-            let what = format!("the name of {} is not UTF-8", image.place.display());
-            Failure::new(2, what, "Rename the file: QEMU takes no other names here.")
+    fn of(image: &Image<'_>) -> Result<Self, DiskError> {
+        let file = std::path::absolute(image.place).map_err(DiskError::Start)?;
+        let file = file.to_str().ok_or_else(|| DiskError::NotText {
+            path: image.place.to_owned(),
         })?;
         let driver = image.driver;
         let mut json = json!({ "driver": driver, "file": { "driver": "file", "filename": file } });
@@ -181,7 +176,7 @@ impl Node {
 
     /// Asks QEMU, without writing, whether it uses this file alone. What it cannot open, its server
     /// refuses with the reason.
-    fn is_alone(&self, driver: &str) -> bool {
+    fn is_alone(&self, driver: &str, start: Start<'_>) -> bool {
         let mut command = program::command("qemu-img");
         command
             .args(["info", "--force-share", "--output=json"])
@@ -189,8 +184,8 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let image = (PathBuf::from(&self.file), AccessFs::ReadFile.into());
-        let told = confine::start(&mut command, &[image]).and_then(Child::wait_with_output);
+        let image = (PathBuf::from(&self.file), Access::Read);
+        let told = start(&mut command, &[image]).and_then(Child::wait_with_output);
         let told = told.map(|told| serde_json::from_slice::<serde_json::Value>(&told.stdout));
         let Ok(Ok(told)) = told else {
             return true;
@@ -209,33 +204,18 @@ impl Node {
     }
 }
 
-fn cannot_start(error: &std::io::Error) -> Failure {
-    Failure::new(
-        1,
-        format!("{PROGRAM} cannot be started: {error}"),
-        "Check that there is room for temporary files.",
-    )
-}
-
 /// Refuses an image whose data are in several files.
-fn refused_parts(place: &Path, what: &str) -> Failure {
-    Failure::new(
-        2,
-        format!(
-            "{} is {what} whose data are partly in another file",
-            place.display()
-        ),
-        "If you trust the names of files in it, serve it with `qemu-nbd`, and give the URI of the \
-         export.",
-    )
+fn parts(place: &Path, what: &'static str) -> DiskError {
+    let path = place.to_owned();
+    DiskError::Parts { path, what }
 }
 
 impl Server {
-    fn start(image: &Image<'_>, write: bool) -> Result<(Self, Uri), Failure> {
-        let failed = |error: std::io::Error| cannot_start(&error);
+    fn start(image: &Image<'_>, write: bool, start: Start<'_>) -> Result<(Self, Uri), DiskError> {
+        let failed = DiskError::Start;
         let node = Node::of(image)?;
-        if !node.is_alone(image.driver) {
-            return Err(refused_parts(image.place, image.what));
+        if !node.is_alone(image.driver, start) {
+            return Err(parts(image.place, image.what));
         }
         let folder = tempfile::Builder::new()
             .prefix("cryptmark-image")
@@ -243,8 +223,8 @@ impl Server {
             .map_err(failed)?;
         let socket = folder.path().join("socket");
         let access = match write {
-            true => use_(),
-            false => AccessFs::ReadFile.into(),
+            true => Access::Use,
+            false => Access::Read,
         };
         let mut command = program::command(PROGRAM);
         command
@@ -256,12 +236,11 @@ impl Server {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped());
-        let names = AccessFs::MakeSock | AccessFs::RemoveFile;
         let allowed = [
             (PathBuf::from(&node.file), access),
-            (folder.path().to_owned(), names),
+            (folder.path().to_owned(), Access::Sockets),
         ];
-        let child = confine::start(&mut command, &allowed).map_err(failed)?;
+        let child = start(&mut command, &allowed).map_err(failed)?;
         let uri = Uri::parse(format!("nbd+unix:///?socket={}", socket.display()).as_ref())?;
         let server = Self {
             child,
@@ -272,7 +251,7 @@ impl Server {
     }
 
     /// The export, when the server has opened the image: it listens before it does.
-    fn connect(&mut self, uri: &Uri, place: &Path) -> Result<NbdDevice, Failure> {
+    fn connect(&mut self, uri: &Uri, place: &Path) -> Result<NbdDevice, DiskError> {
         let folder = self.folder.take();
         let socket = folder.as_ref().map(|folder| folder.path().join("socket"));
         let is_there = || socket.as_ref().is_some_and(|socket| socket.exists());
@@ -297,7 +276,10 @@ impl Server {
             Err(_) => {
                 let _ = self.child.kill();
                 let _ = self.child.wait();
-                Err(refused(place, &complaint(&mut self.child)))
+                Err(DiskError::Qemu {
+                    path: place.to_owned(),
+                    said: complaint(&mut self.child),
+                })
             }
         }
     }
@@ -305,16 +287,6 @@ impl Server {
     fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
-}
-
-/// QEMU does not open the image, and says why.
-fn refused(place: &Path, said: &str) -> Failure {
-    let (code, remedy) = match said.contains(" lock") {
-        true => (4, "Close the image in the other program."),
-        false => (2, "Check the image with `qemu-img check`."),
-    };
-    let what = format!("{PROGRAM} cannot open {}: {said}", place.display());
-    Failure::new(code, what, remedy)
 }
 
 /// The error message of the program, which has ended.

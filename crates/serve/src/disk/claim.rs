@@ -11,18 +11,16 @@
 //! without a name   the export without a name    named writers; to write, named readers, too
 //! ```
 
-use crate::cli::Failure;
-use crate::cli::volume::backups::mark;
+use super::DiskError;
+use crate::nbd::Uri;
+use crate::service::directory_of_locks;
 use block::BlockError;
 use block::hold::{Hold, Users};
-use serve::nbd::Uri;
-use serve::service::directory_of_locks;
 use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use volume::VolumeError;
 
 /// How long others may still have it: a process that has just ended.
 const PATIENCE: Duration = Duration::from_millis(300);
@@ -53,11 +51,18 @@ enum Out {
 
 impl Claim {
     /// Claims the export at `uri`, which the user calls `place`. Writers lock out all others that
-    /// claim it, and steady readers lock out writers. Changes of a header are waited for.
+    /// claim it, and steady readers lock out writers. Changes of a header are waited for. `warn` hears
+    /// why there can be no locks.
     ///
     /// # Errors
-    /// Exit code 4 if another process has it, or may have it by another name.
-    pub fn new(uri: &Uri, place: &Path, write: bool, hold: Hold) -> Result<Self, Failure> {
+    /// [`BlockError::InUse`] and [`DiskError::MaybeInUse`].
+    pub fn new(
+        uri: &Uri,
+        place: &Path,
+        write: bool,
+        hold: Hold,
+        warn: &dyn Fn(&DiskError),
+    ) -> Result<Self, DiskError> {
         let mut locked = Vec::new();
         if !write && hold != Hold::Steady {
             return Ok(Self { _locked: locked });
@@ -65,12 +70,8 @@ impl Claim {
         for server in uri.servers() {
             match Locks::of(&server, uri.export()) {
                 Ok(locks) => locked.extend(locks.take(place, write, hold)?),
-                Err(failure) => {
-                    eprintln!(
-                        "warning: cannot lock {} against other processes: {}",
-                        place.display(),
-                        failure.what()
-                    );
+                Err(error) => {
+                    warn(&error);
                     break;
                 }
             }
@@ -92,7 +93,7 @@ struct Locks {
 }
 
 impl Locks {
-    fn of(server: &str, export: &str) -> Result<Self, Failure> {
+    fn of(server: &str, export: &str) -> Result<Self, DiskError> {
         let file = |name: &str| open(&format!("{server}/{name}"));
         Ok(Self {
             own: file(export)?,
@@ -106,17 +107,15 @@ impl Locks {
         })
     }
 
-    fn take(self, place: &Path, write: bool, hold: Hold) -> Result<Vec<File>, Failure> {
+    fn take(self, place: &Path, write: bool, hold: Hold) -> Result<Vec<File>, DiskError> {
         let out = match write {
             true => Out::Anybody,
             false => Out::Others,
         };
         if !self.lock(&self.own, out) {
-            return Err(VolumeError::Block(BlockError::InUse {
-                path: place.to_owned(),
-                users: Users::default(),
-            })
-            .into());
+            let path = place.to_owned();
+            let users = Users::default();
+            return Err(BlockError::InUse { path, users }.into());
         }
         let named = self.nameless.is_some();
         let free = match &self.nameless {
@@ -130,7 +129,8 @@ impl Locks {
             }
         };
         if !free {
-            return Err(maybe_in_use(place, named));
+            let path = place.to_owned();
+            return Err(DiskError::MaybeInUse { path, named });
         }
         if hold == Hold::Brief {
             // Others lock it for a moment, to see whether it is. Without it they do not wait.
@@ -180,30 +180,19 @@ fn try_lock(file: &File, out: Out) -> bool {
     !matches!(locked, Err(TryLockError::WouldBlock))
 }
 
-/// Refuses because the server is used by another name.
-fn maybe_in_use(place: &Path, named: bool) -> Failure {
-    Failure::new(
-        4,
-        format!(
-            "{} may be in use by another process, which uses an export of the same server {} a name",
-            place.display(),
-            if named { "without" } else { "by" }
-        ),
-        "End that first: see `cryptmark volume status`. Or call both exports by their names, if \
-         the server has several.",
-    )
-}
-
 /// The file that stands for a name. It stays, because removing it could remove another program's.
-fn open(name: &str) -> Result<File, Failure> {
-    let path = directory_of_locks()?.join(format!("nbd-{}.lock", mark(Path::new(name))));
+fn open(name: &str) -> Result<File, DiskError> {
+    let path = directory_of_locks()?.join(format!("nbd-{:016x}.lock", mark(name)));
     let mut options = File::options();
     options.write(true).create(true).truncate(false).mode(0o600);
-    options.open(&path).map_err(|error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot use {}: {error}", path.display()),
-            "Check the folder and its permissions.",
-        )
+    options
+        .open(&path)
+        .map_err(|source: io::Error| DiskError::Lock { path, source })
+}
+
+/// A short number for a name, the same in every version of the program (FNV-1a).
+fn mark(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |mark, byte| {
+        (mark ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
     })
 }

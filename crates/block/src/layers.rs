@@ -1,8 +1,6 @@
 //! The layers below a mount: block devices and files, down to the last.
 
-use super::megabytes;
-use crate::cli::Failure;
-use block::{LoopDevice, signature};
+use crate::{BlockError, LoopDevice, signature};
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,14 +26,9 @@ enum Source {
 }
 
 impl Layer {
-    /// The effect of the discards on it, in words.
-    pub fn told(&self, bytes: u64) -> String {
-        match (&self.source, bytes) {
-            (Source::Counters(_), 0) => "received no discard".into(),
-            (Source::Counters(_), bytes) => format!("was told to discard {}", megabytes(bytes)),
-            (Source::Space(_), 0) => "takes as much space as before".into(),
-            (Source::Space(_), bytes) => format!("gave back {}", megabytes(bytes)),
-        }
+    /// Whether it is a file, which gives back space, and no block device.
+    pub fn is_file(&self) -> bool {
+        matches!(self.source, Source::Space(_))
     }
 
     /// Bytes that were discarded so far.
@@ -58,6 +51,28 @@ impl Layer {
     }
 }
 
+/// Why the layers under a mount are not known.
+#[derive(Debug, thiserror::Error)]
+pub enum LayerError {
+    /// Nothing is mounted there, or it cannot be found out.
+    #[error("cannot find what is mounted on {}", directory.display())]
+    Unknown {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// There is no device below.
+    #[error("{} is not on a block device", directory.display())]
+    None {
+        /// The directory.
+        directory: PathBuf,
+    },
+    /// The list of mounts cannot be read.
+    #[error(transparent)]
+    Block(#[from] BlockError),
+}
+
 /// The layers under a mount, the topmost first.
 #[derive(Debug)]
 pub struct Layers {
@@ -67,19 +82,16 @@ pub struct Layers {
 impl Layers {
     /// The layers below the file system that is mounted on `directory`. If the system does not know
     /// the last one, it is `image`.
-    pub fn under(directory: &Path, image: Option<&Path>) -> Result<Self, Failure> {
-        let unknown = |error: io::Error| {
-            Failure::new(
-                2,
-                format!(
-                    "cannot find what is mounted on {}: {error}",
-                    directory.display()
-                ),
-                "Name the directory that a file system is mounted on.",
-            )
+    ///
+    /// # Errors
+    /// [`LayerError::Unknown`] and [`LayerError::None`].
+    pub fn under(directory: &Path, image: Option<&Path>) -> Result<Self, LayerError> {
+        let unknown = |source: io::Error| LayerError::Unknown {
+            directory: directory.to_owned(),
+            source,
         };
         let at = directory.canonicalize().map_err(unknown)?;
-        let mounts = signature::mounts().map_err(::volume::VolumeError::Block)?;
+        let mounts = signature::mounts()?;
         let mount = mounts
             .iter()
             .rev()
@@ -100,11 +112,8 @@ impl Layers {
         }
         layers.dedup();
         if layers.is_empty() {
-            return Err(Failure::new(
-                2,
-                format!("{} is not on a block device", directory.display()),
-                "Name the container with --image.",
-            ));
+            let directory = directory.to_owned();
+            return Err(LayerError::None { directory });
         }
         Ok(Self { layers })
     }
@@ -115,15 +124,11 @@ impl Layers {
     }
 
     /// The bytes that each one has discarded so far.
-    pub fn counts(&self) -> Result<Vec<u64>, Failure> {
-        let counts: io::Result<Vec<u64>> = self.layers.iter().map(Layer::count).collect();
-        counts.map_err(|error| {
-            Failure::new(
-                1,
-                format!("cannot read what was discarded: {error}"),
-                "The kernel has to count discards: Linux 4.18 or later.",
-            )
-        })
+    ///
+    /// # Errors
+    /// Those of reading the counters.
+    pub fn counts(&self) -> io::Result<Vec<u64>> {
+        self.layers.iter().map(Layer::count).collect()
     }
 }
 
