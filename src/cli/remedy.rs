@@ -1,7 +1,9 @@
 //! [`CliRemedy`]: what to do about an error, in the options and commands of this program.
 
 use crate::cli::plain::word;
+use crate::cli::volume::recognise::is_unsupported;
 use block::BlockError;
+use block::signature::Wrapped;
 use drive::DriveError;
 use drive::replay::ReplayError;
 use lab::experiment::PlanError;
@@ -79,6 +81,10 @@ impl CliRemedy for VolumeError {
                 );
             }
             Self::Partly { error, .. } => return self.going_on(&error.cli_remedy()),
+            Self::NoSignature { holds, .. } => unsigned_remedy(*holds),
+            Self::StartLost => {
+                "The rest may be enough: run `cryptmark volume header repair`."
+            }
             Self::NoKeyslotFits { given } => return given_remedy(*given, self),
             Self::NoProtectorFits { there, .. }
                 if there.is_empty() || there.contains(&ProtectorKind::ClearKey.name()) =>
@@ -197,6 +203,40 @@ impl CliRemedy for VolumeError {
             error => return error.remedy(),
         }
         .to_owned()
+    }
+}
+
+/// Words in the names of contents in which `volume find` finds parts.
+const PARTED: [&str; 3] = ["partition", "an LVM physical volume", "software RAID"];
+
+/// What to do about a file that holds this, and no signature of a volume.
+fn unsigned_remedy(holds: Option<&str>) -> &'static str {
+    let Some(what) = holds else {
+        return "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no \
+                signature), or the file with its --header. An interrupted encryption or decryption \
+                needs its file IMAGE.cryptmark-header beside the volume.";
+    };
+    match Wrapped::named(what) {
+        Some(Wrapped::Archive(_)) => "Unpack it, and name the unpacked file.",
+        // With the program, it would be open.
+        Some(Wrapped::Image {
+            driver: Some(_), ..
+        }) if cfg!(target_os = "linux") => {
+            "Install qemu-nbd (in Debian's package qemu-utils), which opens it, or convert it with \
+             `qemu-img convert -O raw`."
+        }
+        Some(Wrapped::Image { .. }) => {
+            "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI \
+             of the export."
+        }
+        None if is_unsupported(what) => "Open it with the system that made it.",
+        None if PARTED.iter().any(|word| what.contains(word)) => {
+            "List its parts with `cryptmark volume find`, and name one with --partition."
+        }
+        None => {
+            "Name the right file; if it is encrypted all the same, its --type, or the file with its \
+             --header."
+        }
     }
 }
 

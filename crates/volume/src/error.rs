@@ -624,6 +624,8 @@ pub enum VolumeError {
     NoSignature {
         /// Its content, if that has a name.
         holds: Option<&'static str>,
+        /// Whether it has no content.
+        is_blank: bool,
     },
 
     /// The start of a LUKS header was overwritten, and the rest of it is there.

@@ -143,6 +143,8 @@ pub use opening::{Opened, Opening, Row, Storage, Terms};
 pub use parameters::EARLIER_PLAIN;
 #[doc(hidden)]
 pub use place::{NewFile, check_opened, check_settled, open_file};
+#[doc(hidden)]
+pub use volume::{detect, wrapped};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

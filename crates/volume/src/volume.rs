@@ -8,7 +8,8 @@ use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
     tcrypt, unaligned, unfinished,
 };
-use block::{AlignedBuffer, BlockDevice, BlockError, signature};
+use block::signature::{self, Wrapped};
+use block::{AlignedBuffer, BlockDevice, BlockError};
 use cipher::Key;
 use serde_json::{Value, json};
 use std::fmt;
@@ -388,7 +389,11 @@ fn check_secret(secret: Option<&Secret>) -> Result<(), VolumeError> {
 }
 
 /// The format by its signature.
-pub(crate) fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
+///
+/// # Errors
+/// [`VolumeError::Unfinished`], [`VolumeError::StartLost`], [`VolumeError::NoSignature`] and those of
+/// reading it.
+pub fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
     if let Some(format) = Format::detect(header)? {
         return Ok(format);
     }
@@ -398,9 +403,18 @@ pub(crate) fn detect(header: &dyn BlockDevice) -> Result<Format, VolumeError> {
     if LuksHeader::has_remains(header) {
         return Err(VolumeError::StartLost);
     }
-    let found = signature::names(header)?;
-    let holds = found.first().map(|found| found.name);
-    Err(VolumeError::NoSignature { holds })
+    let content = signature::content(header)?;
+    let wrapped = wrapped(header).map(Wrapped::name);
+    Err(VolumeError::NoSignature {
+        holds: wrapped.or_else(|| content.found.first().map(|found| found.name)),
+        is_blank: content.is_blank() && header.geometry().size > 0,
+    })
+}
+
+/// The format in which another program has wrapped an image, if it has.
+pub fn wrapped(device: &dyn BlockDevice) -> Option<&'static Wrapped> {
+    let start = unaligned::read_up_to(device, 0, 512);
+    start.ok().and_then(|start| Wrapped::known(&start))
 }
 
 /// Refuses to search for a TrueCrypt or VeraCrypt header, which takes minutes, where a header of

@@ -204,7 +204,10 @@ fn wrong_uses_are_refused_by_name() {
     let blank = &folder.path().join("blank");
     File::create(blank).unwrap().set_len(1 << 20).unwrap();
     let unsigned = open(blank, &reading).unwrap_err();
-    assert!(matches!(unsigned, VolumeError::NoSignature { holds: None }));
+    assert!(matches!(
+        unsigned,
+        VolumeError::NoSignature { holds: None, .. }
+    ));
 
     let mut file = File::options().write(true).open(path).unwrap();
     file.write_all(&[0; 512]).unwrap();

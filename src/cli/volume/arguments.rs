@@ -162,6 +162,7 @@ impl VolumeArguments {
     pub fn at(&self, error: VolumeError) -> Failure {
         let header = match &error {
             VolumeError::Judged(finding) if finding.in_header => self.header.as_deref(),
+            VolumeError::NoSignature { .. } | VolumeError::StartLost => self.header.as_deref(),
             _ => None,
         };
         losses::at(header.unwrap_or(&self.image), error)

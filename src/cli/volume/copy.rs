@@ -5,7 +5,7 @@ use super::disk::Names;
 use super::losses;
 use super::open::{READ, unlock};
 use super::protection::ProtectionArguments;
-use super::secrets::SecretArguments;
+use super::secrets::{SecretArguments, unreadable};
 #[cfg(target_os = "linux")]
 use crate::cli::confine;
 use crate::cli::progress::Progress;
@@ -212,13 +212,6 @@ fn is_for_others(rights: &std::fs::Permissions) -> bool {
 
 /// Encrypts into a volume.
 pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
-    let unreadable = |error: io::Error| {
-        Failure::new(
-            2,
-            format!("cannot read {}: {error}", options.input.display()),
-            "Check the path and its permissions.",
-        )
-    };
     let source = standard::input(&options.input);
     let named = options.volume.with(names);
     named.check_distinct("--input", source)?;
@@ -236,7 +229,7 @@ pub fn import(options: &ImportOptions, names: &Names) -> Result<(), Failure> {
             standard::check_input()?;
             Input::Stream(Box::new(io::stdin()))
         }
-        false => Input::open(&options.input).map_err(unreadable)?,
+        false => Input::open(&options.input).map_err(|error| unreadable(&options.input, error))?,
     };
     let devices = named.devices(Use::WriteData)?;
     let accepted = losses::accepted(options.yes);

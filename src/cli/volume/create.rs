@@ -1,10 +1,10 @@
 //! `cryptmark volume create`: a new volume in a file or on a device.
 
-use super::arguments::Extent;
+use super::arguments::{Extent, VolumeArguments};
 use super::create_tcrypt;
 use super::disk::{self, Disk, Names};
 use super::keyslot::{KdfArguments, NewSecretArguments};
-use super::losses::{accepted, at};
+use super::losses::accepted;
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, limits, print_done, standard, stop_on_signal};
@@ -293,11 +293,7 @@ impl CreateOptions {
 
     /// What is said of the volume, or of the file of its header, if it has this error.
     fn said(&self, error: VolumeError) -> Failure {
-        let header = match &error {
-            VolumeError::Judged(finding) if finding.in_header => self.header.as_deref(),
-            _ => None,
-        };
-        at(header.unwrap_or(&self.image), error)
+        VolumeArguments::at_place(&self.image, self.header.as_deref()).at(error)
     }
 
     /// Says of a volume that was not finished what is left of the data that were there.

@@ -106,9 +106,7 @@ impl<'a> Seen<'a> {
 pub fn run(options: &FindOptions, names: &Names) -> Result<(), Failure> {
     let image = &options.image;
     let disk = names.open(image, Use::Read)?;
-    if let Some(wrapped) = recognise::wrapped(image, &disk)? {
-        return Err(wrapped);
-    }
+    recognise::check_unwrapped(image, &disk)?;
     #[cfg(target_os = "linux")]
     crate::cli::confine::Confinement::around([image.as_path()], Vec::new())?.enter()?;
     let whole = Seen::of(&disk, None)?;

@@ -1,6 +1,7 @@
 //! Descriptions of the data that would be lost, before anything is overwritten.
 
 use super::disk::{self, Names};
+use super::recognise::is_unsupported;
 use crate::cli::Failure;
 use block::signature;
 use std::fs::File;
@@ -67,6 +68,15 @@ pub fn of(something: &str, place: &Path, error: VolumeError) -> Failure {
     let what = match &error {
         VolumeError::Judged(finding) => Some(format!("{place} {finding}")),
         VolumeError::Impossible { what, .. } => Some(format!("{place}: {what}")),
+        VolumeError::StartLost => Some(format!("{place} has lost the start of its LUKS header")),
+        VolumeError::NoSignature { holds, is_blank } => Some(match (holds, is_blank) {
+            (Some(what), _) if is_unsupported(what) => {
+                format!("{place} holds {what}, which is not supported")
+            }
+            (Some(what), _) => format!("{place} holds {what}, and no signature of a volume"),
+            (None, true) => format!("{place} is blank, and has no signature of a volume"),
+            (None, false) => format!("{place} has no signature of a volume"),
+        }),
         _ => None,
     };
     let failure = Failure::from(error);

@@ -17,7 +17,7 @@ pub mod losses;
 mod open;
 mod protection;
 mod recall;
-mod recognise;
+pub mod recognise;
 mod reencrypt;
 mod resize;
 mod secrets;

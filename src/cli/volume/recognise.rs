@@ -1,11 +1,15 @@
 //! Explains a file that is not a volume of the requested type: its content, and the type that was
 //! meant.
 
+use super::losses;
 use crate::cli::Failure;
 use block::BlockDevice;
-use block::signature::{self, Wrapped};
+use block::signature::Wrapped;
 use std::path::Path;
 use volume::{Format, VolumeError};
+
+/// The longest text that is not a block, bytes.
+const SHORT: u64 = 512;
 
 /// Names of types that other programs and people use.
 const OTHER_NAMES: [(&str, &str); 18] = [
@@ -34,6 +38,11 @@ const UNSUPPORTED: [(&str, &str, &str); 2] = [
     ("apfs", "an APFS container", "APFS"),
     ("geli", "a GELI volume", "GELI"),
 ];
+
+/// Whether this is the content of a type that is known and not opened.
+pub fn is_unsupported(what: &str) -> bool {
+    UNSUPPORTED.iter().any(|(_, known, _)| *known == what)
+}
 
 /// A type that is none, with the one that was meant.
 pub fn unknown_type(name: &str) -> Failure {
@@ -65,50 +74,33 @@ pub fn unknown_type(name: &str) -> Failure {
     )
 }
 
-/// Words in the names of contents in which `volume find` finds parts.
-const PARTED: [&str; 3] = ["partition", "an LVM physical volume", "software RAID"];
-
-/// A file without the signature of a volume, with what it holds instead.
-pub fn unsigned(path: &Path, device: &dyn BlockDevice) -> Result<Failure, VolumeError> {
-    let name_it = "Name its --type (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have \
-                   no signature), or the file with its --header. An interrupted encryption or \
-                   decryption needs its file IMAGE.cryptmark-header beside the volume.";
-    if let Some(wrapped) = wrapped(path, device)? {
-        return Ok(wrapped);
-    }
-    let path = path.display();
-    let content = signature::content(device)?;
-    let found = match content.found.first() {
-        Some(known) => Found::Content(known.name),
-        None if content.is_blank() && device.geometry().size > 0 => Found::Blank,
-        None => Found::Nothing,
-    };
-    Ok(match found {
-        Found::Content(what) if UNSUPPORTED.iter().any(|(_, known, _)| *known == what) => {
-            Failure::new(
-                2,
-                format!("{path} holds {what}, which is not supported"),
-                "Open it with the system that made it.",
-            )
+/// An error of a file without a signature, with what it holds. A text that describes an image may be
+/// shorter than a block.
+pub fn with_text(path: &Path, error: VolumeError) -> VolumeError {
+    let text = || std::fs::read(path).unwrap_or_default();
+    match error {
+        VolumeError::NoSignature { holds: None, .. }
+            if path.metadata().is_ok_and(|found| found.len() < SHORT) =>
+        {
+            VolumeError::NoSignature {
+                holds: Wrapped::known(&text()).map(Wrapped::name),
+                is_blank: false,
+            }
         }
-        Found::Content(what) if PARTED.iter().any(|word| what.contains(word)) => Failure::new(
-            2,
-            format!("{path} holds {what}, and no signature of a volume"),
-            "List its parts with `cryptmark volume find`, and name one with --partition.",
-        ),
-        Found::Content(what) => Failure::new(
-            2,
-            format!("{path} holds {what}, and no signature of a volume"),
-            "Name the right file; if it is encrypted all the same, its --type, or the file with \
-             its --header.",
-        ),
-        Found::Blank => Failure::new(
-            2,
-            format!("{path} is blank, and has no signature of a volume"),
-            name_it,
-        ),
-        Found::Nothing => Failure::new(2, format!("{path} has no signature of a volume"), name_it),
-    })
+        error => error,
+    }
+}
+
+/// Refuses to look for parts of an image that another program has wrapped.
+pub fn check_unwrapped(path: &Path, device: &dyn BlockDevice) -> Result<(), Failure> {
+    let none = VolumeError::NoSignature {
+        holds: volume::wrapped(device).map(Wrapped::name),
+        is_blank: false,
+    };
+    match with_text(path, none) {
+        VolumeError::NoSignature { holds: None, .. } => Ok(()),
+        wrapped => Err(losses::at(path, wrapped)),
+    }
 }
 
 /// Refuses to search for a TrueCrypt or VeraCrypt header if a header of another format is there.
@@ -134,54 +126,4 @@ pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Fa
 fn begins_as_luks(device: &dyn BlockDevice) -> bool {
     let mut start = vec![0; device.geometry().logical_block.max(512) as usize];
     device.read_at(0, &mut start).is_ok() && start.starts_with(b"LUKS\xba\xbe")
-}
-
-/// A file that wraps an image in another format, if it is one.
-pub fn wrapped(path: &Path, device: &dyn BlockDevice) -> Result<Option<Failure>, VolumeError> {
-    let geometry = device.geometry();
-    let unit = u64::from(geometry.logical_block).max(512);
-    let start = if geometry.size >= unit {
-        let mut start = vec![0; unit as usize];
-        device.read_at(0, &mut start)?;
-        start
-    } else if path.metadata().is_ok_and(|found| found.len() < unit) {
-        // A text may be shorter than a block.
-        std::fs::read(path).unwrap_or_default()
-    } else {
-        return Ok(None);
-    };
-    let Some(wrapped) = Wrapped::known(&start) else {
-        return Ok(None);
-    };
-    let (what, remedy) = match wrapped {
-        Wrapped::Archive(what) => (what, "Unpack it, and name the unpacked file."),
-        // With the program, it would be open.
-        Wrapped::Image {
-            what,
-            driver: Some(_),
-        } if cfg!(target_os = "linux") => (
-            what,
-            "Install qemu-nbd (in Debian's package qemu-utils), which opens it, or convert it with \
-             `qemu-img convert -O raw`.",
-        ),
-        Wrapped::Image { what, .. } => (
-            what,
-            "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI \
-             of the export.",
-        ),
-    };
-    Ok(Some(Failure::new(
-        2,
-        format!(
-            "{} holds {what}, and no signature of a volume",
-            path.display()
-        ),
-        remedy,
-    )))
-}
-
-enum Found {
-    Content(&'static str),
-    Blank,
-    Nothing,
 }

@@ -5,6 +5,7 @@ use super::disk::Names;
 use super::header::refused;
 use super::keyslot::{KdfArguments, KeptArguments};
 use super::open::Search;
+use super::recognise;
 use super::secrets::{Empty, SecretArguments};
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
@@ -84,26 +85,14 @@ pub fn run(options: &ReencryptOptions, names: &Names) -> Result<(), Failure> {
 
 /// What is said of this error.
 fn said(volume: &Volume, error: VolumeError) -> Failure {
-    let is_told = match &error {
-        VolumeError::Judged(finding) => finding.state == State::OtherHeader,
-        error => matches!(
-            error,
-            VolumeError::NoSignature { .. } | VolumeError::StartLost
-        ),
-    };
+    let is_told = matches!(&error, VolumeError::Judged(it) if it.state == State::OtherHeader);
     let devices = is_told.then(|| volume.devices(Use::Read).ok()).flatten();
-    match (&error, devices, volume.named_header()) {
-        (VolumeError::Judged(_), Some(devices), Some(named)) => {
+    match (devices, volume.named_header()) {
+        (Some(devices), Some(named)) => {
             let headers: [&dyn BlockDevice; 2] = [devices.header(), devices.data()];
             refused(named, volume.image(), headers, error)
         }
-        (VolumeError::NoSignature { .. } | VolumeError::StartLost, Some(devices), _) => {
-            match volume.format(devices.header()) {
-                Err(failure) => failure,
-                Ok(_) => volume.at(error),
-            }
-        }
-        _ => volume.at(error),
+        _ => volume.at(recognise::with_text(volume.image(), error)),
     }
 }
 

@@ -8,7 +8,7 @@ use clap::Args;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use volume::{Format, Given, Secret};
+use volume::{Format, Given, Secret, VolumeError};
 
 /// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
@@ -209,13 +209,13 @@ fn source(path: &Path) -> Result<File, Failure> {
         true => typed::standard_input(),
         false => File::open(path),
     };
-    opened.map_err(|error| unreadable(path, &error))
+    opened.map_err(|error| unreadable(path, error))
 }
 
 /// `size` bytes of a key file from `offset`, or all of them.
 fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
     let mut from = source(path)?;
-    let failed = |error: io::Error| unreadable(path, &error);
+    let failed = |error: io::Error| unreadable(path, error);
     let skipped = io::copy(&mut from.by_ref().take(offset), &mut io::sink()).map_err(failed)?;
     let limit = size.unwrap_or(MOST_KEY_FILE);
     let limit = limit.min(MOST_KEY_FILE).saturating_add(1);
@@ -251,7 +251,7 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
 
 /// The first line, without its newline.
 fn first_line(from: File, path: &Path) -> Result<Key, Failure> {
-    let line = typed::line(from, MOST_PASSPHRASE).map_err(|error| unreadable(path, &error))?;
+    let line = typed::line(from, MOST_PASSPHRASE).map_err(|error| unreadable(path, error))?;
     let line = within_limit(line)?;
     let line = Secret::Passphrase(line);
     let peculiar = match Given::of(&line) {
@@ -282,10 +282,8 @@ fn within_limit(passphrase: Key) -> Result<Key, Failure> {
     }
 }
 
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        2,
-        format!("cannot read {}: {error}", path.display()),
-        "Check the path and its permissions.",
-    )
+/// A file of the user's that cannot be read.
+pub fn unreadable(path: &Path, source: io::Error) -> Failure {
+    let path = path.to_owned();
+    VolumeError::Unreadable { path, source }.into()
 }

@@ -251,31 +251,20 @@ impl Serving {
         Ok(&self.service)
     }
 
-    /// The confinement of what serves: files that are open, locks that cryptsetup sees, and the
-    /// servers from which the volumes come.
-    fn confinement(&self) -> Result<Confinement, Failure> {
-        let mounted = |place: &Place| matches!(place, Place::Fuse(_) | Place::FuseFile(_));
-        let fuse = match self.service.record().places.iter().any(mounted) {
-            true => vec![("/dev/fuse".into(), use_())],
-            false => Vec::new(),
-        };
-        Confinement::around(self.sources.iter().map(PathBuf::as_path), fuse)
-    }
-
-    /// The same for the threads that answer a mount at `place`, which is about to be added.
+    /// Confines the threads that answer a mount.
     pub fn confining(&self) -> impl Fn() -> io::Result<()> + Sync + use<> {
         let sources = self.sources.clone();
         move || {
-            let fuse = vec![("/dev/fuse".into(), use_())];
-            let confinement = Confinement::around(sources.iter().map(PathBuf::as_path), fuse);
-            let entered = confinement.and_then(|confinement| confinement.enter());
+            let entered = confinement(&sources, true).and_then(|confinement| confinement.enter());
             entered.map_err(|failure| io::Error::other(failure.what().to_owned()))
         }
     }
 
     /// Confines this thread and those that it starts from now on. No place can be added any more.
     pub fn confine(&self) -> Result<(), Failure> {
-        let confinement = self.confinement()?;
+        let mounted = |place: &Place| matches!(place, Place::Fuse(_) | Place::FuseFile(_));
+        let is_mounted = self.service.record().places.iter().any(mounted);
+        let confinement = confinement(&self.sources, is_mounted)?;
         let program = std::env::current_exe().map_err(ServiceError::Unmounter)?;
         let mut program = block::program::command(program);
         let outside = Unmounter::start(program.arg(UNMOUNTER), &self.service.own())?;
@@ -326,6 +315,13 @@ impl Serving {
         };
         Ok(self.service.wait(exports, served, &terms)?)
     }
+}
+
+/// The confinement of what serves: files that are open, locks that cryptsetup sees, and the servers
+/// from which the volumes come.
+fn confinement(sources: &[PathBuf], is_mounted: bool) -> Result<Confinement, Failure> {
+    let fuse = is_mounted.then(|| ("/dev/fuse".into(), use_()));
+    Confinement::around(sources.iter().map(PathBuf::as_path), Vec::from_iter(fuse))
 }
 
 impl Failure {

@@ -3,7 +3,7 @@
 use super::VolumeArguments;
 use crate::cli::Failure;
 use crate::cli::volume::disk::{self, Disk, Names, check_distinct};
-use crate::cli::volume::recognise;
+use crate::cli::volume::{losses, recognise};
 use block::{BlockDevice, Hold};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -181,21 +181,8 @@ impl Volume<'_> {
             }
             return Ok(format);
         }
-        if let Some(format) = Format::detect(header)? {
-            return Ok(format);
-        }
-        if let Some(unfinished) = volume::unfinished(header) {
-            return Err(VolumeError::Unfinished(unfinished).into());
-        }
         let path = self.header.as_ref().unwrap_or(&self.image);
-        if volume::LuksHeader::has_remains(header) {
-            return Err(Failure::new(
-                2,
-                format!("{} has lost the start of its LUKS header", path.display()),
-                "The rest may be enough: run `cryptmark volume header repair`.",
-            ));
-        }
-        Err(recognise::unsigned(path, header)?)
+        volume::detect(header).map_err(|error| losses::at(path, recognise::with_text(path, error)))
     }
 
     /// Refuses a type that the volume does not have while it is being reencrypted.

@@ -1,6 +1,7 @@
 //! [`Kept`]: how many candidates of a search were tried, in a file.
 
 use crate::cli::Failure;
+use crate::cli::volume::secrets::unreadable;
 use crate::cli::whole::{Kind, Target, unwritable};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -62,7 +63,7 @@ impl Kept {
         match File::open(path) {
             Ok(file) => kept.tried = kept.read(file)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => kept.save(0)?,
-            Err(error) => return Err(unreadable(path, &error)),
+            Err(error) => return Err(unreadable(path, error)),
         }
         Ok(kept)
     }
@@ -74,7 +75,7 @@ impl Kept {
         let read = file.take(MOST_BYTES).read_to_string(&mut text);
         match read {
             Err(error) if error.kind() != io::ErrorKind::InvalidData => {
-                return Err(unreadable(&self.path, &error));
+                return Err(unreadable(&self.path, error));
             }
             _ => {}
         }
@@ -150,12 +151,4 @@ impl Kept {
             );
         }
     }
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        2,
-        format!("cannot read {}: {error}", path.display()),
-        "Check the path and its permissions.",
-    )
 }
