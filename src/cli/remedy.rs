@@ -81,7 +81,17 @@ impl CliRemedy for VolumeError {
                 );
             }
             Self::Partly { error, .. } => return self.going_on(&error.cli_remedy()),
+            Self::OtherFormat { found, .. } => {
+                return format!("Omit --type, or give --type {found}.");
+            }
             Self::NoSignature { holds, .. } => unsigned_remedy(*holds),
+            Self::NoBackupFolder => {
+                "Set HOME or XDG_STATE_HOME, or give --no-header-backup to skip the backup."
+            }
+            Self::NotKept { .. } => {
+                "Nothing was changed. Make room there, set XDG_STATE_HOME to another folder, or give \
+                 --no-header-backup to skip the backup."
+            }
             Self::StartLost => {
                 "The rest may be enough: run `cryptmark volume header repair`."
             }

@@ -12,12 +12,9 @@ use super::volume::losses;
 use block::hold::{self, Hold};
 use block::{Draft, PathKind, folder_of};
 use std::fs::{self, File, Metadata};
-use std::io::{self, Seek, SeekFrom, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use volume::VolumeError;
-
-/// The length of a range of zeros that is written as a hole and takes no room on the disk, bytes.
-const HOLE: usize = 4096;
 
 /// Symbolic links that are followed from one to the next; Linux follows as many.
 const MOST_LINKS: usize = 40;
@@ -324,29 +321,10 @@ pub fn unwritable(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-/// Makes the file `path` with these bytes, for this user alone; never over
-/// another one.
-///
-/// # Errors
-/// Those of writing; there is no file then.
-pub fn save(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let draft = Draft::new(folder_of(path), 0o600)?;
-    let mut file = draft.file();
-    for (part, at) in bytes.chunks(HOLE).zip(0..) {
-        if part.iter().any(|byte| *byte != 0) {
-            file.seek(SeekFrom::Start(at * HOLE as u64))?;
-            file.write_all(part)?;
-        }
-    }
-    file.set_len(bytes.len() as u64)?;
-    file.sync_all()?;
-    draft.name(path)?;
-    block::sync_name(path)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     fn put(target: Target, text: &str) -> io::Result<()> {
         let mut draft = target.draft(0o600)?;

@@ -21,7 +21,7 @@ pub fn of_engine(what: &str, paths: &[&Path]) -> String {
     let named = named.filter(|said| said.starts_with(' '));
     let words = match named {
         Some(found) => of_place(found),
-        None => of_option(what).or_else(|| of_other_format(what)),
+        None => of_option(what),
     };
     words.unwrap_or_else(|| what.to_owned())
 }
@@ -53,15 +53,4 @@ fn of_option(what: &str) -> Option<String> {
         "`{parameter}` has no meaning for {}",
         format.article()
     ))
-}
-
-/// Of a volume of another format than the named one.
-fn of_other_format(what: &str) -> Option<String> {
-    let (_, named) = what
-        .strip_prefix("this is a ")?
-        .split_once(" volume, not ")?;
-    let format = Format::ALL
-        .into_iter()
-        .find(|format| format.title() == named)?;
-    Some(format!("this is not {}", format.article()))
 }

@@ -84,6 +84,8 @@ mod sys;
 pub use buffer::AlignedBuffer;
 pub use device::{BlockDevice, Geometry};
 pub use draft::Draft;
+#[doc(hidden)]
+pub use draft::save;
 pub use error::BlockError;
 pub use extent::Extent;
 #[doc(hidden)]

@@ -63,6 +63,15 @@ pub enum VolumeError {
         format: Format,
     },
 
+    /// The device has a header of LUKS, and the format that was asked for has none that is found.
+    #[error("this is a {} volume, not {}", found.title(), format.title())]
+    OtherFormat {
+        /// The format of the header.
+        found: Format,
+        /// The format that was asked for.
+        format: Format,
+    },
+
     /// The header cannot be used.
     #[error("the header of this {} volume is damaged: {damage}", format.title())]
     Header {
@@ -736,6 +745,19 @@ pub enum VolumeError {
     CannotWrite {
         /// The file.
         path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+
+    /// There is no folder for backups.
+    #[error("no folder is known in which to keep the header before it is changed")]
+    NoBackupFolder,
+
+    /// The header could not be kept before it is changed.
+    #[error("cannot keep the header in {} before it is changed", folder.display())]
+    NotKept {
+        /// The folder.
+        folder: PathBuf,
         /// The system's error.
         source: io::Error,
     },

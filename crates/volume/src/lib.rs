@@ -144,7 +144,7 @@ pub use parameters::EARLIER_PLAIN;
 #[doc(hidden)]
 pub use place::{NewFile, check_opened, check_settled, open_file};
 #[doc(hidden)]
-pub use volume::{detect, wrapped};
+pub use volume::{check_searched, detect, wrapped};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/rust-and-c.md")]

@@ -4,6 +4,8 @@
 //! Before the first byte is written, everything that would be lost is looked at, and
 //! [judged](crate::judge): what the caller has not accepted is an error, and nothing was changed.
 
+#[doc(hidden)]
+pub mod backups;
 mod convert;
 mod create;
 mod fill;

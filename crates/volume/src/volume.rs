@@ -419,7 +419,10 @@ pub fn wrapped(device: &dyn BlockDevice) -> Option<&'static Wrapped> {
 
 /// Refuses to search for a TrueCrypt or VeraCrypt header, which takes minutes, where a header of
 /// LUKS is.
-fn check_searched(
+///
+/// # Errors
+/// [`VolumeError::OtherFormat`].
+pub fn check_searched(
     format: Format,
     parameters: &Parameters,
     header: &dyn BlockDevice,
@@ -431,8 +434,8 @@ fn check_searched(
     // A second copy of LUKS2's may be left behind a header that is one of these.
     let begins =
         unaligned::read_up_to(header, 0, 512).is_ok_and(|start| start.starts_with(luks::MAGIC));
-    match begins && Format::detect(header).is_ok_and(|found| found.is_some()) {
-        true => Err(VolumeError::NotThis { format }),
-        false => Ok(()),
+    match Format::detect(header) {
+        Ok(Some(found)) if begins => Err(VolumeError::OtherFormat { found, format }),
+        _ => Ok(()),
     }
 }

@@ -188,7 +188,7 @@ fn wrong_uses_are_refused_by_name() {
     );
     // A search would take minutes.
     let tcrypt = open(path, &with(Some(Format::Tcrypt), Parameters::default()));
-    assert!(matches!(tcrypt, Err(VolumeError::NotThis { .. })));
+    assert!(matches!(tcrypt, Err(VolumeError::OtherFormat { .. })));
     let apart = OpenOptions {
         header: Some(path.clone()),
         ..with(Some(Format::Plain), Parameters::default())

@@ -1,330 +1,142 @@
-//! Automatic backups: the header as it was before a command changes it, in the
-//! user's state folder.
-//!
-//! A command says once that it changes headers; whatever it then opens for writing
-//! is looked at, and the header there is kept first. A header that is kept already
-//! is not kept twice.
-//!
-//! Headers of TrueCrypt and VeraCrypt volumes are never kept. A copy in which only the place of the
-//! hidden header differs from the volume would prove that there is a hidden volume.
+//! `cryptmark volume header backups`: what is kept of a volume, in the user's state folder.
 
-mod list;
-
-pub use list::run as list;
-
+use super::arguments::Volume;
 use super::disk::Disk;
-use crate::cli::Failure;
-use crate::cli::whole;
-use block::signature::{self, Content};
-use block::{BlockDevice, ByteRange, hold};
-use std::fs::DirBuilder;
-use std::io;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use volume::{Hash, LuksHeader, VolumeError, operate};
+use crate::cli::plain::word;
+use crate::cli::{Failure, print};
+use etcetera::BaseStrategy;
+use std::path::PathBuf;
+use volume::LuksHeader;
+use volume::judge::Use;
+use volume::operate::backups::{Backups, Change, ENDS, START_ONLY, mark, plain_name, stored};
 
-/// The length of the start of a volume that may hold an unreadable header and its key slots, bytes.
-const START: u64 = 16 << 20;
-
-/// The range behind a header that TrueCrypt and VeraCrypt fill with noise.
-const BESIDE_HEADER: Range<usize> = 512..64 << 10;
-
-/// Stands for a UUID that is none.
-const UNNAMED: &str = "unnamed";
-
-/// Backups of a volume that are left.
-const KEPT: usize = 3;
-
-/// The change that a command makes to headers.
-#[derive(Clone, Copy, Debug)]
-pub struct Change {
-    /// The name of the command, as the user types it; part of a file's name.
-    pub command: &'static str,
-    /// The copy to keep if there is no readable header.
-    pub otherwise: Otherwise,
+/// The backups of a command that makes this change.
+pub fn before(change: Option<Change>) -> Backups {
+    Backups::before(change.map(|change| (change, place())))
 }
 
-/// The part of a device that is kept if it has no readable header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Otherwise {
-    /// Nothing: the command itself will find that there is none.
-    Nothing,
-    /// Both ends, if they are noise: perhaps a header of VeraCrypt's.
-    Ends,
-    /// The start, where the header belongs.
-    Start,
+/// A line that says what still opens the header that a command has kept; nothing if it has kept
+/// none.
+pub fn reminder(backups: &Backups, what: &str) -> String {
+    backups.kept().map_or_else(String::new, |path| {
+        let path = path.display();
+        format!("{what} still opens the backup of the header in {path}\n")
+    })
 }
 
-/// The backups of one command.
-#[derive(Default)]
-pub struct Backups {
-    /// The change that the command makes, if headers are kept before it.
-    change: Option<Change>,
-    state: Mutex<State>,
+/// Where backups are, or would be; nothing if the user has no home.
+pub fn place() -> Option<PathBuf> {
+    let base = etcetera::base_strategy::Xdg::new().ok()?;
+    let place = base.state_dir()?.join("cryptmark/headers");
+    // Another folder would have it at the next command.
+    Some(place).filter(|place| place.is_absolute())
 }
 
-/// The copies that a command has kept.
-#[derive(Default)]
-struct State {
-    seen: Vec<PathBuf>,
-    kept: Option<PathBuf>,
-    /// Older backups that go when the command has succeeded.
-    surplus: Vec<PathBuf>,
-}
-
-impl Backups {
-    /// The backups of a command that makes this change.
-    pub fn before(change: Option<Change>) -> Self {
-        Self {
-            change,
-            ..Self::default()
-        }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Removes older backups, after the command has succeeded. A command that fails may have been
-    /// about to restore one of them.
-    pub fn end(&self) {
-        for path in self.state().surplus.drain(..) {
-            // One backup too many does no harm, and another process may have removed it.
-            let _ = std::fs::remove_file(path);
-        }
-    }
-
-    /// Leaves the backup at `path` where it is, which this command has restored.
-    pub fn spare(&self, path: &Path) {
-        let spared = |other: &PathBuf| !hold::is_same(other, path);
-        self.state().surplus.retain(spared);
-    }
-
-    /// Where the header of this command's volume was kept, if it was.
-    pub fn kept(&self) -> Option<PathBuf> {
-        self.state().kept.clone()
-    }
-
-    /// A line that says what still opens the header that this command has kept; nothing
-    /// if it has kept none.
-    pub fn reminder(&self, what: &str) -> String {
-        self.kept().map_or_else(String::new, |path| {
-            let path = path.display();
-            format!("{what} still opens the backup of the header in {path}\n")
-        })
-    }
-
-    /// Keeps the header on `disk`, which is at `place` and called `name`, if this command changes
-    /// headers and has not kept that one yet.
-    pub fn keep(&self, place: &Path, name: PathBuf, disk: &Disk) -> Result<(), Failure> {
-        let mut state = self.state();
-        let is_new = !is_own(place) && !state.seen.contains(&name);
-        let Some(change) = self.change.filter(|_| is_new) else {
-            return Ok(());
-        };
-        if let Some(copy) = Copy::of(disk, change)? {
-            let folder = folder()?;
-            let (kept, surplus) = copy.store(&folder, &name, change.command)?;
-            state.kept = Some(kept);
-            state.surplus.extend(surplus);
-        }
-        state.seen.push(name);
-        Ok(())
-    }
-}
-
-/// Whether this is a file of this program's own, and not a volume of the user's.
-fn is_own(place: &Path) -> bool {
-    let name = place.file_name().unwrap_or_default().to_string_lossy();
-    name.starts_with(".cryptmark-") || name.ends_with(".cryptmark-header")
-}
-
-/// A header, as a file has it.
-struct Copy {
-    /// The UUID, or another word for the kind of volume.
-    volume: String,
-    /// The format's name, or that it is not known.
-    kind: &'static str,
-    /// From the start of the header on; zeros for what is not in use.
-    bytes: Vec<u8>,
-    /// The header itself, if it is one of LUKS.
-    header: Option<LuksHeader>,
-}
-
-impl Copy {
-    /// The header on `disk`, if there is anything to keep.
-    fn of(disk: &Disk, change: Change) -> Result<Option<Self>, Failure> {
-        if let Ok(header) = LuksHeader::read(disk) {
-            return Ok(Some(Self {
-                volume: plain_name(&header.uuid()),
-                kind: header.format().name(),
-                bytes: in_use(disk, &header)?,
-                header: Some(header),
-            }));
-        }
-        if change.otherwise == Otherwise::Nothing {
-            return Ok(None);
-        }
-        // Bytes that the disk cannot read may be anything.
-        let content = match signature::content(disk) {
-            Err(error) if error.is_of_place() => None,
-            content => Some(content.map_err(VolumeError::Block)?),
-        };
-        let is_blank = content.as_ref().is_some_and(Content::is_blank);
-        let is_known = content.is_some_and(|content| !content.found.is_empty());
-        let (kind, bytes) = match change.otherwise {
-            Otherwise::Ends if !is_blank && !is_known => (list::ENDS, ends(disk)?),
-            Otherwise::Start if !is_blank => {
-                let mut bytes = Vec::new();
-                operate::read(disk, ByteRange::new(0, START), &mut bytes)?;
-                (list::START, bytes)
-            }
-            _ => return Ok(None),
-        };
-        Ok(Some(Self {
-            volume: "unknown".to_owned(),
-            kind,
-            bytes,
-            header: None,
-        }))
-    }
-
-    /// Whether a backup of the same place and kind is of the same volume; another volume may have
-    /// taken its place. A volume without a UUID is recognised by the noise behind its header, which
-    /// no command changes.
-    fn follows(&self, stored: &list::Stored) -> bool {
-        let beside = |bytes: &[u8]| bytes.get(BESIDE_HEADER).map(<[u8]>::to_vec);
-        let before = || std::fs::read(&stored.path).ok();
-        let has_uuid = self.header.is_some() && self.volume != UNNAMED;
-        has_uuid || before().is_some_and(|bytes| beside(&bytes) == beside(&self.bytes))
-    }
-
-    /// Whether a backup is of a header that was replaced by one with another volume key. It may be
-    /// the only header left by which the data can be read.
-    fn is_replaced(&self, stored: &list::Stored) -> bool {
-        let header = self.header.as_ref().filter(|_| stored.command == "restore");
-        header.is_some_and(|header| stored.is_of_other_data_than(header))
-    }
-
-    /// Writes it into `folder`, unless it is there; the file's path, and the older backups that
-    /// are more than enough.
-    fn store(
-        &self,
-        folder: &Path,
-        place: &Path,
-        command: &str,
-    ) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
-        let failed = |error: io::Error| cannot_keep(folder, &error);
-        let known = list::stored(folder).map_err(failed)?;
-        let mark = mark(place);
-        // A copy of the image may have the same header, and its backups go with its own changes.
-        let of_volume =
-            |stored: &&list::Stored| stored.volume == self.volume && stored.mark == mark;
-        // One that is about to be replaced is kept by that name, for which it is spared.
-        let spared = |stored: &&list::Stored| command != "restore" || stored.command == "restore";
-        for stored in known.iter().filter(of_volume).filter(spared) {
-            if std::fs::read(&stored.path).is_ok_and(|bytes| bytes == self.bytes) {
-                return Ok((stored.path.clone(), Vec::new()));
-            }
-        }
-        let now = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%6fZ");
-        let name = format!("{}_{mark}_{now}_{command}.{}", self.volume, self.kind);
-        let path = folder.join(name);
-        whole::save(&path, &self.bytes).map_err(failed)?;
-        let mut own: Vec<_> = known.iter().filter(of_volume).collect();
-        own.retain(|stored| self.follows(stored) && !self.is_replaced(stored));
-        let surplus = (own.len() + 1).saturating_sub(KEPT);
-        let surplus = own[..surplus].iter().map(|stored| stored.path.clone());
-        Ok((path, surplus.collect()))
-    }
-}
-
-/// A short word for a place, which file names can have.
-pub fn mark(place: &Path) -> String {
-    let digest = Hash::Sha256.digest(&[place.as_os_str().as_encoded_bytes()]);
-    digest[..8]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
-/// A UUID out of a header, with nothing in it that means something in a file name.
-fn plain_name(uuid: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    match uuid.is_empty() || !uuid.chars().all(plain) {
-        true => UNNAMED.to_owned(),
-        false => uuid.to_owned(),
-    }
-}
-
-/// The header and its keyslots.
-pub fn in_use(disk: &Disk, header: &LuksHeader) -> Result<Vec<u8>, Failure> {
-    let length = operate::bounded(header.bytes_with_keyslots().min(disk.geometry().size))?;
-    let mut bytes = vec![0; length as usize];
-    for area in header.areas_in_use() {
-        let mut part = Vec::new();
-        operate::read(disk, area, &mut part)?;
-        let at = area.offset as usize;
-        let end = (at + part.len()).min(bytes.len());
-        bytes[at..end].copy_from_slice(&part[..end - at]);
-    }
-    Ok(bytes)
-}
-
-/// The headers of TrueCrypt and VeraCrypt and their copies, as a volume has them
-/// that holds nothing.
-fn ends(disk: &Disk) -> Result<Vec<u8>, Failure> {
-    let size = disk.geometry().size;
-    let length = operate::TCRYPT_HEADERS.min(size);
-    let mut bytes = Vec::new();
-    operate::read(disk, ByteRange::new(0, length), &mut bytes)?;
-    if size >= 2 * operate::TCRYPT_HEADERS {
-        operate::read(disk, ByteRange::new(size - length, length), &mut bytes)?;
-    }
-    Ok(bytes)
-}
-
-/// Where backups are kept: made if need be, and for this user alone.
-fn folder() -> Result<PathBuf, Failure> {
-    let Some(folder) = list::place() else {
-        return Err(Failure::new(
-            1,
-            "no folder is known in which to keep the header before it is changed",
-            "Set HOME or XDG_STATE_HOME, or give --no-header-backup to skip the backup.",
-        ));
-    };
-    make(&folder).map_err(|error| cannot_keep(&folder, &error))?;
-    Ok(folder)
-}
-
-/// Makes a folder and those above it that are not there, each with its name on the disk.
-fn make(folder: &Path) -> io::Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = folder.parent().filter(|parent| *parent != Path::new("")) {
-        make(parent)?;
-    }
-    #[cfg_attr(not(unix), expect(unused_mut))]
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    match builder.create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
-        made => made,
-    }?;
-    block::sync_name(folder)
-}
-
-fn cannot_keep(folder: &Path, error: &io::Error) -> Failure {
-    Failure::new(
-        1,
-        format!(
-            "cannot keep the header in {} before it is changed: {error}",
-            folder.display()
-        ),
-        "Nothing was changed. Make room there, set XDG_STATE_HOME to another folder, or give \
-         --no-header-backup to skip the backup.",
+/// When a backup was made, for people.
+fn shown_time(time: &str) -> String {
+    let digits = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
+    format!(
+        "{}-{}-{} {}:{}:{} UTC",
+        digits(0, 4),
+        digits(4, 6),
+        digits(6, 8),
+        digits(9, 11),
+        digits(11, 13),
+        digits(13, 15)
     )
+}
+
+/// Lists the backups of a volume, the newest last, and says how one comes back.
+pub fn list(volume: &Volume) -> Result<(), Failure> {
+    let place_of_header = volume.header_path();
+    let place_of_header = place_of_header.as_deref().unwrap_or(volume.image());
+    let of_place = mark(&volume.names.full_name(place_of_header));
+    // A header that is lost does not tell its UUID; its place is the same.
+    let disk = volume.names.open(place_of_header, Use::Read).ok();
+    let header = disk.as_ref().and_then(|disk| LuksHeader::read(disk).ok());
+    let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
+    let folder = place();
+    let all = match &folder {
+        Some(folder) => stored(folder).map_err(|error| {
+            Failure::new(
+                1,
+                format!("cannot read {}: {error}", folder.display()),
+                "Check the folder and its permissions.",
+            )
+        })?,
+        None => Vec::new(),
+    };
+    let own: Vec<_> = all
+        .into_iter()
+        .filter(|stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref())
+        .collect();
+    if own.is_empty() {
+        return print("no backup is kept of the header of this volume\n");
+    }
+    let mut text = String::new();
+    let mut newest = None;
+    for stored in &own {
+        // Another volume was there before, and its data may be there still.
+        let is_own = Some(&stored.volume) == uuid.as_ref();
+        let is_other = header
+            .as_ref()
+            .is_some_and(|header| is_own && stored.is_of_other_data_than(header));
+        if !is_other {
+            newest = Some(stored);
+        }
+        text += &format!(
+            "{}  before {:<15} {:<9} {}{}\n",
+            shown_time(&stored.time),
+            stored.command,
+            stored.kind,
+            stored.path.display(),
+            if is_other { " (another key)" } else { "" },
+        );
+    }
+    let Some(newest) = newest else {
+        text += "\nNone of them opens the data of now, which have another key or place.\n";
+        return print(&text);
+    };
+    let (image, file) = (word(volume.image()), word(&newest.path));
+    let detached = match volume.header_path() {
+        Some(path) => format!(" --header {}", word(&path)),
+        None => String::new(),
+    };
+    let mut what = "This restores the last one, with the passphrases of that time:".to_owned();
+    let restore = match newest.kind.as_str() {
+        START_ONLY => {
+            // The backup may reach into the data, which have changed since.
+            let data = header.map_or(0, |header| header.data_offset());
+            let length = std::fs::metadata(&newest.path).map_or(0, |found| found.len());
+            let bytes = if data == 0 { length } else { data.min(length) };
+            what = format!(
+                "This restores the last one over the first {bytes} bytes, whatever they hold now:"
+            );
+            let place = word(place_of_header);
+            // Of a part, where it is on the disk.
+            let part = disk
+                .as_ref()
+                .and_then(Disk::on_disk)
+                .map(|(_, start)| start);
+            let seek = part.map_or_else(String::new, |part| {
+                format!(" oflag=seek_bytes seek={}", part.offset)
+            });
+            let bytes = part.map_or(bytes, |part| part.length.min(bytes));
+            format!("dd if={file} of={place}{seek} bs={bytes} count=1 iflag=fullblock conv=notrunc")
+        }
+        kind => {
+            let kind = match kind {
+                "tcrypt" => " --type tcrypt",
+                "veracrypt" | ENDS => " --type veracrypt",
+                _ => "",
+            };
+            let part = match volume.names.part(volume.image()) {
+                Some(name) => format!(" --partition '{}'", name.replace('\'', "'\\''")),
+                None => String::new(),
+            };
+            format!("cryptmark volume header restore {image}{part}{detached}{kind} --input {file}")
+        }
+    };
+    text += &format!("\n{what}\n  {restore}\n");
+    print(&text)
 }

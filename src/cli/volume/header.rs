@@ -9,13 +9,14 @@ pub use alone::unlock as unlock_alone;
 pub use own::{check_to_write, refused};
 
 use super::arguments::VolumeArguments;
-use super::backups::{self, Change, Otherwise};
+use super::backups;
 use super::disk::Names;
 use super::secrets::SecretArguments;
 use crate::cli::Failure;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use volume::judge::Use;
+use volume::operate::backups::{Change, Otherwise};
 use volume::{Format, LuksHeader, luks1, luks2};
 
 /// Options of `cryptmark volume header`.

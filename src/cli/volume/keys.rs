@@ -1,6 +1,7 @@
 //! `cryptmark volume passwd` and `volume key`: keyslots changed, added, removed.
 
 use super::arguments::{Volume, VolumeArguments};
+use super::backups::reminder;
 use super::disk::Names;
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::open::Search;
@@ -92,7 +93,7 @@ pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     let slot = change.change(&take(volume)?, &new)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n{}",
-        names.backups.reminder("the old passphrase")
+        reminder(&names.backups, "the old passphrase")
     ));
     Ok(())
 }
@@ -201,7 +202,7 @@ fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
     };
     print_done(&format!(
         "key slot {slot} is removed\n{}",
-        names.backups.reminder("what it opened with")
+        reminder(&names.backups, "what it opened with")
     ));
     Ok(())
 }

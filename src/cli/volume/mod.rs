@@ -40,10 +40,10 @@ mod umount;
 use super::elsewhere::{mount, serve, status, trim_check, umount};
 
 use super::Failure;
-use backups::{Backups, Change, Otherwise};
 use clap::{ArgMatches, Args, Subcommand};
 use disk::Names;
 use std::path::{Path, PathBuf};
+use volume::operate::backups::{Change, Otherwise};
 
 /// Options of `cryptmark volume`.
 #[derive(Debug, Args)]
@@ -116,7 +116,7 @@ pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failur
     let change = options.command.change();
     let names = &Names {
         chosen,
-        backups: Backups::before(change.filter(|_| !options.no_header_backup)),
+        backups: backups::before(change.filter(|_| !options.no_header_backup)),
         ..Names::default()
     };
     key_folders::check(arguments, names)?;

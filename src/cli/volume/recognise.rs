@@ -102,28 +102,3 @@ pub fn check_unwrapped(path: &Path, device: &dyn BlockDevice) -> Result<(), Fail
         wrapped => Err(losses::at(path, wrapped)),
     }
 }
-
-/// Refuses to search for a TrueCrypt or VeraCrypt header if a header of another format is there.
-/// The search would take minutes, and find none.
-pub fn check_searched(format: Format, device: &dyn BlockDevice) -> Result<(), Failure> {
-    let there = match format {
-        // A second copy of LUKS2's may be left behind a header that is one of these.
-        Format::Tcrypt | Format::Veracrypt if begins_as_luks(device) => {
-            Format::detect(device).ok().flatten()
-        }
-        _ => None,
-    };
-    match there {
-        Some(other @ (Format::Luks1 | Format::Luks2)) => Err(Failure::new(
-            2,
-            format!("this is a {} volume, not {}", other.title(), format.title()),
-            format!("Omit --type, or give --type {other}."),
-        )),
-        _ => Ok(()),
-    }
-}
-
-fn begins_as_luks(device: &dyn BlockDevice) -> bool {
-    let mut start = vec![0; device.geometry().logical_block.max(512) as usize];
-    device.read_at(0, &mut start).is_ok() && start.starts_with(b"LUKS\xba\xbe")
-}

@@ -14,6 +14,12 @@ const LAB: &str = "crates/lab/src";
 /// Commands for the lab kernel, and no messages.
 const LAB_KERNEL: &str = "crates/lab/src/kernel";
 
+/// Sources that start other programs. A single word there is an argument, and no message.
+const STARTERS: &[&str] = &[
+    "crates/serve/src/disk/image.rs",
+    "crates/serve/src/service/file_system.rs",
+];
+
 /// How commands of the program begin. The second form leaves out its name.
 const COMMANDS: &[&str] = &["cryptmark ", "volume "];
 
@@ -29,7 +35,9 @@ const OTHERS: &[&str] = &[
 
 /// The texts of `file` that name options or commands of the program.
 pub fn offences(file: &Path, source: &str) -> Vec<String> {
-    let find: fn(&str) -> Option<&str> = if is_of_engine(file) {
+    let find: fn(&str) -> Option<&str> = if STARTERS.iter().any(|it| file == Path::new(it)) {
+        |text| named_in(text).filter(|_| text.trim().contains(' '))
+    } else if is_of_engine(file) {
         named_in
     } else if file.starts_with(LAB) && !file.starts_with(LAB_KERNEL) && !is_test(file) {
         named_in_sentence

@@ -26,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Gives up what the threads that serve do not need.
 pub type Confine<'a> = &'a (dyn Fn() -> io::Result<()> + Sync);
 
+/// Hears why something cannot be unmounted.
+pub type Warn<'a> = &'a dyn Fn(&ServiceError);
+
 /// An export that is mounted.
 pub struct Mounted<'a> {
     service: &'a Service,
@@ -33,7 +36,7 @@ pub struct Mounted<'a> {
     /// The time of the last check whether the file system is there.
     looked: Cell<Instant>,
     /// Hears once why it cannot be unmounted.
-    warn: Cell<Option<&'a dyn Fn(&ServiceError)>>,
+    warn: Cell<Option<Warn<'a>>>,
 }
 
 impl<'a> Mounted<'a> {
@@ -110,7 +113,7 @@ impl<'a> Mounted<'a> {
         directory: &Pinned,
         wanted: FileSystem<'_>,
         confine: Confine<'_>,
-        warn: &'a dyn Fn(&ServiceError),
+        warn: Warn<'a>,
     ) -> Result<Self, ServiceError> {
         let private = service.private_directory();
         service.add(Place::Directory(private.clone()))?;

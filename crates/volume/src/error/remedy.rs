@@ -15,6 +15,7 @@ impl VolumeError {
                 "Give the right type, or name the file that holds the header."
                     .to_owned()
             }
+            Self::OtherFormat { found, .. } => format!("Omit the type, or give {found}."),
             Self::Header {
                 format: Format::Luks2,
                 ..
@@ -259,6 +260,10 @@ impl VolumeError {
             }
             Self::CannotWrite { .. } => {
                 "Check the permissions and the free space, and run it again.".to_owned()
+            }
+            Self::NoBackupFolder => "Name a folder, or keep no backup.".to_owned(),
+            Self::NotKept { .. } => {
+                "Nothing was changed. Make room there, or keep no backup.".to_owned()
             }
             Self::Caller(_) => "Mend that, and run it again.".to_owned(),
             Self::NoRoom(_) => {

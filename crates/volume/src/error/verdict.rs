@@ -64,6 +64,8 @@ impl VolumeError {
             | Self::OutOfMemory { .. }
             | Self::NoRoom(_)
             | Self::CannotWrite { .. }
+            | Self::NotKept { .. }
+            | Self::NoBackupFolder
             | Self::Caller(_)
             | Self::Forked { .. }
             | Self::Unverified { .. } => Verdict::Failed,

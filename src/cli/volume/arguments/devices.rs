@@ -176,9 +176,7 @@ impl Volume<'_> {
         if let Some(name) = self.kind.as_deref().filter(|name| *name != "luks") {
             let format = Format::named(name).ok_or_else(|| recognise::unknown_type(name))?;
             self.check_beside(format)?;
-            if !self.tcrypt_backup {
-                recognise::check_searched(format, header)?;
-            }
+            volume::check_searched(format, &self.plain_parameters(), header)?;
             return Ok(format);
         }
         let path = self.header.as_ref().unwrap_or(&self.image);

@@ -2,12 +2,12 @@
 
 use super::{Disk, is_remote};
 use crate::cli::Failure;
-use crate::cli::volume::backups::Backups;
 use crate::cli::volume::losses;
 use block::BlockDevice;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use volume::judge::Use;
+use volume::operate::backups::Backups;
 use volume::{Opener, VolumeError, operate};
 
 /// The meaning of the names on the command line.

@@ -2,7 +2,7 @@
 
 use super::BackupOptions;
 use crate::cli::volume::disk::Names;
-use crate::cli::{Failure, print_done, whole};
+use crate::cli::{Failure, print_done};
 use std::io;
 use volume::judge::Use;
 use volume::{VolumeError, operate};
@@ -22,7 +22,7 @@ pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
         );
     }
     let path = &options.output;
-    whole::save(path, &backup.bytes).map_err(|error| match error.kind() {
+    block::save(path, &backup.bytes).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists
         | io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory
