@@ -17,7 +17,7 @@ use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use volume::judge::Use;
 use volume::operate::backups::{Change, Otherwise};
-use volume::{Format, LuksHeader, luks1, luks2};
+use volume::{Format, LuksHeader, VolumeError, luks1, luks2};
 
 /// Options of `cryptmark volume header`.
 #[derive(Debug, Args)]
@@ -156,11 +156,7 @@ fn set(options: &SetOptions, names: &Names) -> Result<(), Failure> {
         (Format::Luks2, (label, subsystem)) => {
             let mut header = luks2::Header::read(device)?;
             if LuksHeader::Luks2(Box::new(header.clone())).is_reencrypting() {
-                return Err(Failure::new(
-                    4,
-                    "the volume is being reencrypted, so its header must not be changed now",
-                    "Finish that first, with the program that began it.",
-                ));
+                return Err(VolumeError::Reencrypting.into());
             }
             // A program that does not know the header's requirements must not change it.
             header.keyslots_of_data()?;
