@@ -1,7 +1,6 @@
 //! [`CliRemedy`]: what to do about an error, in the options and commands of this program.
 
 use crate::cli::plain::word;
-use crate::cli::volume::recognise::is_unsupported;
 use block::BlockError;
 use block::signature::Wrapped;
 use drive::DriveError;
@@ -28,7 +27,7 @@ use serve::service::ServiceError;
 use volume::bitlk::ProtectorKind;
 use volume::judge::State;
 use volume::recall::RecallError;
-use volume::{Format, Given, Instead, VolumeError};
+use volume::{Format, Given, Instead, VolumeError, is_unsupported};
 
 /// A library's error, of which this program can say more than the library. Libraries know no
 /// options, because other programs use them too.
@@ -150,6 +149,10 @@ impl CliRemedy for VolumeError {
                 "Open the volume with --read-only. To write, encrypt it with Windows first."
             }
             Self::WrongVolumeKey => "Give the --volume-key-file of this volume.",
+            Self::EmptyPassphrase => {
+                "Give one on the next line of standard input, in a file or on a terminal, or \
+                 confirm with --allow-empty-passphrase."
+            }
             Self::UnnamedKeyslot => "Name it with --key-slot.",
             Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.",
             Self::UnboundKeyslot { .. } => {
@@ -171,12 +174,8 @@ impl CliRemedy for VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first. Give --yes if the data may be lost."
             }
-            Self::Reencrypting => {
+            Self::Reencrypting | Self::RecoveryNeeded => {
                 "Finish the reencryption first, with `cryptmark volume reencrypt`."
-            }
-            Self::RecoveryNeeded => {
-                "Open the volume with --read-only, or finish the reencryption with `cryptmark \
-                 volume reencrypt`."
             }
             Self::UnboundReencryption => {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \

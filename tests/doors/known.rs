@@ -11,7 +11,6 @@ pub const OPENED: &[Known] = &[];
 /// When a volume is changed.
 pub const CHANGED: &[Known] = &[
     // The program has more words for what is no LUKS volume.
-    (" has no LUKS header", NOT_LUKS),
     (" no signature of a volume", NOT_LUKS),
     (" holds an APFS container, which is not supported", NOT_LUKS),
     (" volume has no key slots", NOT_LUKS),

@@ -292,3 +292,50 @@ fn a_passphrase_of_an_old_veracrypt_opens_by_its_first_64_bytes() {
     sandbox.volume(&format!("{open} long"));
     assert_eq!(run(&sandbox, &format!("{open} short"), b"").code, Some(3));
 }
+
+/// What a command writes to has none of its secrets: they would be lost.
+#[test]
+fn no_command_writes_to_a_file_with_its_secrets() {
+    let sandbox = sandbox();
+    let options = [
+        "--passphrase-file v",
+        "--key-file v",
+        "--key-file link",
+        "--volume-key-file v",
+        "--passphrase-file pass --keep-passphrase-file v",
+        "--passphrase-file pass --keep-key-file v",
+    ];
+    let commands = [
+        "create v --yes",
+        "reencrypt v --encrypt",
+        "reencrypt v",
+        "reencrypt other --header v",
+        "import v --input x --yes",
+        "header repair v",
+        "export other --output v --yes",
+    ];
+    let mut wrong = Vec::new();
+    for name in ["v", "other", "x"] {
+        sandbox.write(name, &"a secret that is a file\n".repeat(50_000));
+    }
+    std::os::unix::fs::symlink("v", sandbox.path("link")).unwrap();
+    let before = sandbox.read("v");
+    for command in commands {
+        for option in options {
+            let is_kept = option.contains("--keep");
+            if is_kept && !command.starts_with("reencrypt v") {
+                continue;
+            }
+            if is_kept && command.ends_with("--encrypt") {
+                continue;
+            }
+            if option.contains("volume-key") && command.starts_with("header") {
+                continue;
+            }
+            let line = format!("{command} {option}");
+            wrong.extend(refused(&sandbox, &line, b"", 2, &["is the same as"]));
+        }
+    }
+    assert!(sandbox.read("v") == before);
+    nothing_wrong(&wrong);
+}

@@ -154,7 +154,7 @@ fn files_and_types_of_other_names() {
     const OTHER_SYSTEM: &str = "Open it with the system that made it.";
     const UNPACK: &str = "Unpack it, and name the unpacked file.";
     const RAW: &str = "Convert it with `qemu-img convert -O raw`, or serve it with `qemu-nbd` and give the URI of the export.";
-    const KNOWN: &str = "Otherwise use one of: luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
+    const KNOWN: &str = "Otherwise use one of: luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2.";
     let sandbox = sandbox();
     let put = |name: &str, at: usize, bytes: &[u8]| {
         let mut file = vec![0x5a; 1 << 20];
@@ -233,13 +233,13 @@ fn files_and_types_of_other_names() {
             "open luks2 --type LUKS2 --passphrase-file pass",
             2,
             "unknown volume type `LUKS2`",
-            &format!("Did you mean --type luks2? {KNOWN}"),
+            &format!("Did you mean luks2? {KNOWN}"),
         ),
         (
             "open luks2 --type truecrypt --passphrase-file pass",
             2,
             "unknown volume type `truecrypt`",
-            &format!("Did you mean --type tcrypt? {KNOWN}"),
+            &format!("Did you mean tcrypt? {KNOWN}"),
         ),
     ]);
 }

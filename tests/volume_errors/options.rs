@@ -5,7 +5,7 @@ use crate::{Refuses as _, sandbox, start};
 #[test]
 fn options_that_make_no_sense() {
     sandbox().refuses(&[
-        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Use one of: luks, luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
+        ("open luks2 --type lusk2 --passphrase-file pass", 2, "unknown volume type `lusk2`", "Use one of: luks1, luks2, plain, tcrypt, veracrypt, cryptoloop, loopaes, bestcrypt, bitlk, fvault2."),
         ("open noise --type plain --cipher rot13-cbc-plain --passphrase-file pass", 2, "unknown cipher `rot13`", "Use \
                                                                                                                   one \
                                                                                                                   of: \

@@ -176,7 +176,7 @@ impl cryptmark_options {
     fn set(&mut self, name: &str, value: &str) -> Result<(), Fault> {
         let said = &mut self.parameters;
         match name {
-            "format" => self.format = Some(format(value)?),
+            "format" => self.format = Some(Format::parse(value)?),
             "write" => self.write = flag(name, value)?,
             "allow" => self.accepted.push(loss(value)?),
             "cipher" => said.cipher = Some(value.to_owned()),
@@ -231,17 +231,6 @@ fn kdf(name: &str) -> Result<KdfKind, Fault> {
         Fault::input(
             format!("unknown key derivation `{name}`"),
             "Use one of: pbkdf2, argon2i, argon2id.",
-        )
-    })
-}
-
-/// The format of that name.
-pub(crate) fn format(name: &str) -> Result<Format, Fault> {
-    Format::named(name).ok_or_else(|| {
-        let names = Format::ALL.map(Format::name).join(", ");
-        Fault::input(
-            format!("unknown format `{name}`"),
-            format!("Use one of: {names}."),
         )
     })
 }

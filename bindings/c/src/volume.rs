@@ -1,9 +1,9 @@
 //! Open volumes.
 
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
-use crate::options::{cryptmark_options, format};
+use crate::options::cryptmark_options;
 use crate::text::{path_of, str_of, text};
-use ::volume::{Access, OpenOptions, Volume, info};
+use ::volume::{Access, Format, OpenOptions, Volume, info};
 use std::ffi::{CString, c_char};
 use std::ptr::null;
 use std::slice;
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn cryptmark_header(
         let path = unsafe { path_of(path, "path") }?;
         let format = match format_name.is_null() {
             // SAFETY: a text, as the caller promises.
-            false => Some(format(unsafe { str_of(format_name, "format") }?)?),
+            false => Some(Format::parse(unsafe { str_of(format_name, "format") }?)?),
             true => None,
         };
         let said = text(&info::at(path, format)?.to_string());

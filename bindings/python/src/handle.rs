@@ -54,7 +54,7 @@ pub fn open(
     experimental: bool,
     allow: Vec<String>,
 ) -> PyResult<Handle> {
-    let format = format.map(format_named).transpose()?;
+    let format = format.map(Format::parse).transpose().raised(py)?;
     let accepted = losses_named(py, &allow)?;
     let secret = secret.map(|given| given.secret(py)).transpose()?;
     let source = Source::new(source, write)?;
@@ -106,9 +106,6 @@ pub fn open(
                 (None, Some(object)) => object.side_header().map(Source::Path),
                 _ => None,
             };
-            if beside.is_some() && write {
-                return Err(VolumeError::RecoveryNeeded);
-            }
             let header = header.as_ref().or(beside.as_ref());
             let header = header.map(|header| header.device(write)).transpose()?;
             if let (Some(Source::Path(side)), Some(header), Some(image)) =
@@ -116,7 +113,8 @@ pub fn open(
             {
                 check_beside((side, &**header), (image, &*data))?;
             }
-            Volume::on(Place::of(data, header), secret, &options)
+            let place = Place::of(data, header).beside(beside.is_some());
+            Volume::on(place, secret, &options)
         }
     });
     watch.raised()?;
@@ -153,18 +151,6 @@ pub fn losses_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<State>> {
         })
     };
     names.iter().map(named).collect()
-}
-
-/// The format of that name.
-pub fn format_named(name: &str) -> PyResult<Format> {
-    Format::named(name).ok_or_else(|| {
-        let names: Vec<_> = Format::ALL.into_iter().map(Format::name).collect();
-        let remedy = format!("Use one of: {}.", names.join(", "));
-        Python::attach(|py| {
-            let message = format!("unknown format `{name}`");
-            exception(py, "BadInput", &message, &remedy, None)
-        })
-    })
 }
 
 /// A volume, and the file objects that it reads.

@@ -49,7 +49,7 @@ mod _native {
         source: &Bound<'_, PyAny>,
         format: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
-        let format = format.map(crate::handle::format_named).transpose()?;
+        let format = format.map(Format::parse).transpose().raised(py)?;
         let source = Source::new(source, false)?;
         let said = py.detach(|| match &source {
             Source::Path(path) => info::at(path, format),

@@ -1,7 +1,7 @@
 //! Volumes made and changed, which `cryptmark._operate` documents.
 
 use crate::errors::{Raised, exception};
-use crate::handle::{format_named, losses_named};
+use crate::handle::losses_named;
 use crate::secret::Given;
 use crate::signals::Signals;
 use pyo3::prelude::*;
@@ -67,14 +67,14 @@ impl Options {
     /// What a change of the volume needs besides a secret.
     fn wanted(&self, py: Python<'_>) -> PyResult<operate::Options> {
         Ok(operate::Options {
-            format: self.named_format()?,
+            format: self.named_format().raised(py)?,
             parameters: self.parameters().raised(py)?,
             ..operate::Options::default()
         })
     }
 
-    fn named_format(&self) -> PyResult<Option<Format>> {
-        self.format.as_deref().map(format_named).transpose()
+    fn named_format(&self) -> Result<Option<Format>, VolumeError> {
+        self.format.as_deref().map(Format::parse).transpose()
     }
 
     fn cost(&self, py: Python<'_>) -> PyResult<KeySlotCost> {
@@ -166,7 +166,7 @@ pub fn create(
 ) -> PyResult<Py<PyDict>> {
     let secret = secret.map(|given| given.secret(py)).transpose()?;
     let volume_key = volume_key.map(|given| given.secret(py)).transpose()?;
-    let format = options.named_format()?.unwrap_or(Format::Luks2);
+    let format = options.named_format().raised(py)?.unwrap_or(Format::Luks2);
     let mut creation = Creation {
         parameters: options.parameters().raised(py)?,
         integrity: options.integrity.clone(),
@@ -277,7 +277,7 @@ pub fn reencrypt(
 /// Makes the LUKS volume at `path` one of another version. Returns whether it was one.
 #[pyfunction]
 pub fn convert(py: Python<'_>, path: PathBuf, options: Options) -> PyResult<bool> {
-    let format = options.named_format()?.unwrap_or(Format::Luks2);
+    let format = options.named_format().raised(py)?.unwrap_or(Format::Luks2);
     let header = options.header.as_deref();
     let place = py.detach(|| Place::open(&path, header, Use::ChangeLayout));
     let place = place.raised(py)?;

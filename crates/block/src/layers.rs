@@ -1,5 +1,9 @@
 //! The layers below a mount: block devices and files, down to the last.
 
+mod trial;
+
+pub use trial::{Seen, Trial, WRITTEN, seen};
+
 use crate::{BlockError, LoopDevice, signature};
 use std::fs;
 use std::io;
@@ -71,6 +75,26 @@ pub enum LayerError {
     /// The list of mounts cannot be read.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// Nothing can be written there.
+    #[error("cannot write in {}", directory.display())]
+    Unwritten {
+        /// The directory.
+        directory: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// What a layer discarded is not known.
+    #[error("cannot read what was discarded")]
+    Uncounted(#[source] io::Error),
+    /// The program that asks for discards cannot be run.
+    #[error("cannot run fstrim")]
+    NoFstrim(#[source] io::Error),
+    /// It said something that it should not.
+    #[error("fstrim printed something unexpected: {said}")]
+    Strange {
+        /// What it said.
+        said: String,
+    },
 }
 
 /// The layers under a mount, the topmost first.
@@ -119,7 +143,7 @@ impl Layers {
     }
 
     /// The layers.
-    pub fn names(&self) -> impl Iterator<Item = &Layer> {
+    fn names(&self) -> impl Iterator<Item = &Layer> {
         self.layers.iter()
     }
 
@@ -127,7 +151,7 @@ impl Layers {
     ///
     /// # Errors
     /// Those of reading the counters.
-    pub fn counts(&self) -> io::Result<Vec<u64>> {
+    fn counts(&self) -> io::Result<Vec<u64>> {
         self.layers.iter().map(Layer::count).collect()
     }
 }

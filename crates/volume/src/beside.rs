@@ -1,6 +1,6 @@
 //! The file beside a volume, in which an interrupted reencryption keeps its header.
 
-use crate::tcrypt::{self, Family};
+use crate::tcrypt;
 use crate::{Format, LuksHeader, Parameters, Secret, VolumeError};
 use block::BlockDevice;
 use std::fs::{self, Metadata};
@@ -81,10 +81,8 @@ impl Meanwhile {
         parameters: &Parameters,
         header: &dyn BlockDevice,
     ) -> Result<Option<Self>, VolumeError> {
-        let family = match format {
-            Some(Format::Tcrypt) => Family::TrueCrypt,
-            Some(Format::Veracrypt) => Family::VeraCrypt,
-            _ => return Ok(None),
+        let Some(family) = format.and_then(Format::family) else {
+            return Ok(None);
         };
         match LuksHeader::read(header) {
             Ok(LuksHeader::Luks2(header)) if header.is_for_another() => {

@@ -12,7 +12,7 @@ use crate::cryptoloop::UnknownDerivation;
 use crate::judge::Finding;
 use crate::plain::UnknownHash;
 use crate::tcrypt::Family;
-use crate::{Damage, Format, Given, Hash, Unfinished};
+use crate::{Damage, Format, Given, Hash, Unfinished, format};
 
 use block::BlockError;
 use cipher::CipherError;
@@ -582,6 +582,13 @@ pub enum VolumeError {
     SectorBytes {
         /// The size that was given.
         bytes: u32,
+    },
+
+    /// No format has that name.
+    #[error("{}", format::unknown(name))]
+    UnknownFormat {
+        /// The name.
+        name: String,
     },
 
     /// A hash of that name is not known.

@@ -1,5 +1,6 @@
 //! [`Format`]: the kinds of volumes, by cryptsetup's names.
 
+use crate::tcrypt::Family;
 use crate::unaligned::read_up_to;
 use crate::{VolumeError, bestcrypt, bitlk, fvault2, luks2};
 use block::BlockDevice;
@@ -28,6 +29,71 @@ pub enum Format {
     Bitlk,
     /// FileVault 2 on Core Storage.
     Fvault2,
+}
+
+/// Names of formats that other programs and people use.
+const OTHER_NAMES: [(&str, &str); 18] = [
+    ("luks-1", "luks1"),
+    ("luks-2", "luks2"),
+    ("crypto_luks", "luks2"),
+    ("truecrypt", "tcrypt"),
+    ("tc", "tcrypt"),
+    ("tcrypt-veracrypt", "veracrypt"),
+    ("vera", "veracrypt"),
+    ("vc", "veracrypt"),
+    ("dm-crypt", "plain"),
+    ("dmcrypt", "plain"),
+    ("loop-aes", "loopaes"),
+    ("best-crypt", "bestcrypt"),
+    ("bitlocker", "bitlk"),
+    ("filevault", "fvault2"),
+    ("filevault2", "fvault2"),
+    ("corestorage", "fvault2"),
+    ("bde", "bitlk"),
+    ("fve", "bitlk"),
+];
+
+/// Formats that are known and not opened: names, what signatures call them, titles.
+const UNSUPPORTED: [(&str, &str, &str); 2] = [
+    ("apfs", "an APFS container", "APFS"),
+    ("geli", "a GELI volume", "GELI"),
+];
+
+/// Whether this is the content of a format that is known and not opened.
+#[doc(hidden)]
+pub fn is_unsupported(what: &str) -> bool {
+    UNSUPPORTED.iter().any(|(_, known, _)| *known == what)
+}
+
+/// The title of a format that is known and not opened.
+fn unsupported(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    let known = UNSUPPORTED.iter().find(|(known, ..)| *known == name);
+    known.map(|(.., title)| *title)
+}
+
+/// What is said of the name of no format.
+pub(crate) fn unknown(name: &str) -> String {
+    match unsupported(name) {
+        Some(title) => format!("{title} volumes are not supported"),
+        None => format!("unknown volume type `{name}`"),
+    }
+}
+
+/// What to do about it.
+pub(crate) fn unknown_remedy(name: &str) -> String {
+    if unsupported(name).is_some() {
+        return "Open it with the system that made it.".to_owned();
+    }
+    let small = name.to_lowercase();
+    let names = Format::ALL.map(Format::name);
+    let others = OTHER_NAMES.into_iter();
+    let mut known = names.iter().map(|name| (*name, *name)).chain(others);
+    let names = names.join(", ");
+    match known.find(|(other, _)| *other == small) {
+        Some((_, meant)) => format!("Did you mean {meant}? Otherwise use one of: {names}."),
+        None => format!("Use one of: {names}."),
+    }
 }
 
 impl Format {
@@ -64,6 +130,25 @@ impl Format {
     /// The format of that name, if it is known.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+
+    /// The format of that name.
+    ///
+    /// # Errors
+    /// [`VolumeError::UnknownFormat`].
+    pub fn parse(name: &str) -> Result<Self, VolumeError> {
+        Self::named(name).ok_or_else(|| VolumeError::UnknownFormat {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Whose format it is, if it is TrueCrypt's or VeraCrypt's.
+    pub const fn family(self) -> Option<Family> {
+        match self {
+            Self::Tcrypt => Some(Family::TrueCrypt),
+            Self::Veracrypt => Some(Family::VeraCrypt),
+            _ => None,
+        }
     }
 
     /// The name in a sentence.

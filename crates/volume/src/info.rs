@@ -1,11 +1,12 @@
 //! What headers say, as data for programs.
 
 use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
+use crate::parts::{Kind, Obstacle, Part};
 use crate::{
     Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt, volume,
 };
 use block::{BlockDevice, FileDevice, FileOptions};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 
 /// What the header of the volume at `path` says without any secret, as [`header`] has it. `None`
@@ -56,6 +57,37 @@ pub fn header(format: Format, device: &dyn BlockDevice) -> Result<Value, VolumeE
         | Format::Cryptoloop
         | Format::LoopAes => return Err(VolumeError::Silent { format }),
     })
+}
+
+/// What a table says of a part of a disk: `name`, `label`, `uuid`, `kind`, `partition_type`, and
+/// `ranges` on the disk in bytes. A member `unusable` or `read_only` says why it is that.
+pub fn part(part: &Part) -> Map<String, Value> {
+    let (kind, code) = match &part.kind {
+        Kind::GptPartition { type_uuid } => ("gpt", Some(type_uuid.clone())),
+        Kind::MbrPartition { type_code } => ("mbr", Some(format!("{type_code:02x}"))),
+        Kind::LogicalVolume => ("lvm", None),
+        Kind::RaidData => ("raid", None),
+    };
+    let ranges = part.ranges.iter();
+    let ranges: Value = ranges
+        .map(|range| json!({ "offset": range.offset, "length": range.length }))
+        .collect();
+    let obstacle = part.obstacle.as_ref().map(|obstacle| match obstacle {
+        Obstacle::Unusable(reason) => ("unusable", json!(reason)),
+        Obstacle::ReadOnly(reason) => ("read_only", json!(reason)),
+    });
+    let members = [
+        ("name", json!(part.name)),
+        ("label", json!(part.label)),
+        ("uuid", json!(part.uuid)),
+        ("kind", json!(kind)),
+        ("ranges", ranges),
+    ];
+    let code = code.map(|code| ("partition_type", json!(code)));
+    let members = members.into_iter().chain(code).chain(obstacle);
+    members
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// What the header of a TrueCrypt or VeraCrypt volume says, which `opening` has unlocked.

@@ -23,8 +23,10 @@
 //! [`check_together`] at data that are about to be written through a header or parameters from
 //! elsewhere.
 
+use crate::luks_header::Own;
 use crate::{
-    Format, LuksHeader, VolumeError, luks, luks1, luks2, parts, rest, unaligned, unfinished,
+    Format, LuksHeader, VolumeError, Warning, luks, luks1, luks2, parts, rest, unaligned,
+    unfinished,
 };
 use block::signature::{self, Bytes, Found};
 use block::{AlignedBuffer, BlockDevice, ByteRange, Hold};
@@ -339,15 +341,16 @@ impl Finding {
             }
             (State::StaleHeader, _) => {
                 "Nothing was changed. The device has become something else since. Open the old \
-                 volume for reading only, and copy its data elsewhere."
+                 volume for reading only, and copy its data elsewhere; or repair its header, which \
+                 overwrites what stands there."
             }
             (State::Member, _) => {
                 "Nothing was changed. Assemble the array with the program that made it, and name \
                  the array's device. If there is no array any more, remove its superblock first."
             }
             (State::OtherHeader, _) => {
-                "Nothing was changed. Omit the separate header, or restore it to the start of the \
-                 volume if it is the right one."
+                "Nothing was changed. Compare the data by each of both headers. Omit the separate \
+                 one, or restore it to the start of the volume if it is the right one."
             }
             (State::Unencrypted, _) => {
                 "Nothing was changed. Check that it is the right device and the right header. If \
@@ -528,25 +531,40 @@ fn beside(
     rest::stranger(device, ByteRange::new(0, space), own)
 }
 
-/// What is said of a header of the data's own that contradicts the one that is used.
-pub(crate) const CONTRADICTS: &str =
-    "begins with a header of its own, by which its data are encrypted differently";
-
 /// Refuses to write through a header that is apart if the volume on `data` has one of its own which
-/// contradicts it, because what is written would be noise by that one.
+/// contradicts it, because what is written would be noise by that one. Returns what is to be known
+/// of that one if it does not.
 pub(crate) fn check_own_header(
     use_: Use,
     header: &dyn BlockDevice,
     data: &dyn BlockDevice,
-) -> Result<(), VolumeError> {
-    use crate::luks_header::Own;
+) -> Result<Option<Warning>, VolumeError> {
     let (Ok(header), Ok(own)) = (LuksHeader::read(header), LuksHeader::read(data)) else {
-        return Ok(());
+        return Ok(None);
     };
     match header.own(&own) {
-        Own::Newer | Own::Unclear => check(use_, State::OtherHeader, CONTRADICTS, &[]),
-        Own::Same | Own::Erased | Own::Other | Own::Older => Ok(()),
+        Own::Same | Own::Erased => Ok(None),
+        Own::Other => Ok(Some(Warning::OtherVolume { uuid: own.uuid() })),
+        Own::Older => Ok(Some(Warning::Overtaken)),
+        contradicts => check_contradiction(use_, contradicts, &[]).map(|()| None),
     }
+}
+
+/// Refuses to write to data of which a header of their own says something else than the one that
+/// is used.
+pub(crate) fn check_contradiction(
+    use_: Use,
+    own: Own,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    let found = match own {
+        Own::Newer => {
+            "begins with a header of its own, which knows of a change of the data that the separate \
+             one is from before"
+        }
+        _ => "begins with a header of its own, by which its data are encrypted differently",
+    };
+    check(use_, State::OtherHeader, found, accepted)
 }
 
 /// Refuses to write to data of which nothing shows that they belong to the header, or to the

@@ -75,6 +75,7 @@ pub mod judge;
 mod kdf;
 mod key_text;
 mod keyslot;
+mod locked;
 #[doc(hidden)]
 pub mod loopaes;
 mod luks;
@@ -130,19 +131,19 @@ pub use draft::Draft;
 #[doc(hidden)]
 pub use fields::HeaderText;
 #[doc(hidden)]
+pub use format::is_unsupported;
+#[doc(hidden)]
 pub use integrity::{SealedDevice, SealedMapping, SealedSpec};
+#[doc(hidden)]
+pub use locked::Locked;
 #[doc(hidden)]
 pub use luks::checked_uuid;
 #[doc(hidden)]
 pub use luks_header::{Loss, LuksHeader, Own};
 #[doc(hidden)]
-pub use mapping::has_equal_halves;
-#[doc(hidden)]
 pub use opening::{Opened, Opening, Row, Storage, Terms};
 #[doc(hidden)]
-pub use parameters::EARLIER_PLAIN;
-#[doc(hidden)]
-pub use place::{NewFile, check_opened, check_settled, open_file};
+pub use place::{HEADER_FILE, NewFile, check_opened, check_settled, open_file};
 #[doc(hidden)]
 pub use volume::{check_searched, detect, wrapped};
 

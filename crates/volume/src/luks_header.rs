@@ -186,6 +186,13 @@ impl LuksHeader {
         json!([self.digests(), self.segments(), reencrypting]).to_string()
     }
 
+    /// Whether `device` ends where the data would begin: a backup of the header, without data.
+    pub fn is_alone(&self, device: &dyn BlockDevice) -> bool {
+        let (size, data) = (device.geometry().size, self.data_offset());
+        let is_whole = size >= self.bytes_with_keyslots().min(data);
+        is_whole && size <= data && !self.is_reencrypting()
+    }
+
     /// Whether the data are being encrypted anew, by this program or another.
     pub fn is_reencrypting(&self) -> bool {
         let Self::Luks2(header) = self else {

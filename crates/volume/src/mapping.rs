@@ -57,7 +57,7 @@ impl Mapping {
 }
 
 /// Whether a key of XTS is one key twice, which undoes what the second is for.
-pub fn has_equal_halves(spec: CipherSpec, key: &Key) -> bool {
+pub(crate) fn has_equal_halves(spec: CipherSpec, key: &Key) -> bool {
     let (data, tweak) = key.as_bytes().split_at(key.len() / 2);
     let differ = data
         .iter()

@@ -2,6 +2,7 @@
 
 use crate::bitlk::{BitlkDevice, BitlkMapping};
 use crate::judge::{self, State, Use};
+use crate::mapping::has_equal_halves;
 use crate::steady::{Said, Steady};
 use crate::{
     CryptDevice, Format, Limits, Mapping, SealedDevice, SealedMapping, Secret, VolumeError,
@@ -268,10 +269,18 @@ impl Opening {
         judge::check_device(use_, header, accepted)?;
         if is_apart && use_ != Use::Read {
             judge::check_device(use_, data, accepted)?;
-            judge::check_own_header(use_, header, data)?;
         }
+        let of_own = match is_apart && use_ != Use::Read {
+            true => judge::check_own_header(use_, header, data)?,
+            false => None,
+        };
         let opened = self.found(header, data, secret, terms)?;
         let mut opened = opened.judged(self.format(), data, terms.access)?;
+        opened.warnings.extend(of_own);
+        let is_weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
+        if opened.rows.iter().any(is_weak) {
+            opened.warnings.push(Warning::EqualHalves);
+        }
         let is_headless = matches!(
             self,
             Self::Plain(_) | Self::Cryptoloop(_) | Self::LoopAes(_)
@@ -288,7 +297,7 @@ impl Opening {
             return Ok(opened);
         }
         if matches!(self, Self::Luks1 { .. } | Self::Luks2 { .. }) {
-            opened.said = Said::by(header);
+            opened.said = Said::by(header, is_apart);
         }
         if !is_headless
             && let Some(warning) = opened.warnings.iter().find(|warning| warning.is_exposed())

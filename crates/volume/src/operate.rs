@@ -19,7 +19,9 @@ mod wipe;
 
 pub use convert::convert;
 pub use create::{Created, Creation, check_create, create};
-pub use header::{HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header};
+pub use header::{
+    HeaderBackup, Mended, backup_header, repair_header, restore_header, save_header, set_names,
+};
 pub use hidden::HiddenCreation;
 pub use keys::{KeyChange, KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
 pub use reencrypt::{Answers, Caller, Change, Reencrypted, reencrypt};
@@ -32,7 +34,7 @@ pub use fill::Filling;
 #[doc(hidden)]
 pub use header::{TCRYPT_HEADERS, bounded, read};
 #[doc(hidden)]
-pub use reencrypt::{check_in_place, is_beside, opened, out_of_date};
+pub use reencrypt::{check_in_place, is_beside, left, opened};
 #[doc(hidden)]
 pub use wipe::{check_blank, check_content, reserve};
 
@@ -57,11 +59,7 @@ pub struct Options {
 impl Options {
     /// TrueCrypt or VeraCrypt, if it is one of theirs.
     fn family(&self) -> Option<Family> {
-        match self.format {
-            Some(Format::Tcrypt) => Some(Family::TrueCrypt),
-            Some(Format::Veracrypt) => Some(Family::VeraCrypt),
-            _ => None,
-        }
+        self.format?.family()
     }
 
     fn tcrypt(&self, family: Family) -> Result<Opening, VolumeError> {

@@ -11,7 +11,7 @@ const PLAIN_HASH: &str = "sha256";
 const LOOP_CIPHER: &str = "aes";
 
 /// cryptsetup's cipher and hash of plain volumes up to 2.6.
-pub const EARLIER_PLAIN: [&str; 2] = ["aes-cbc-essiv:sha256", "ripemd160"];
+const EARLIER_PLAIN: [&str; 2] = ["aes-cbc-essiv:sha256", "ripemd160"];
 
 /// The parameters of a volume, named as cryptsetup's options are. The default names none.
 ///
@@ -116,6 +116,29 @@ impl Parameters {
             }),
             None => Ok(()),
         }
+    }
+
+    /// How cryptsetup up to 2.6 would open a plain volume of which neither cipher nor hash is given.
+    ///
+    /// # Errors
+    /// Those of [`opening`](Self::opening).
+    pub(crate) fn earlier_plain(&self) -> Result<Option<plain::Opening>, VolumeError> {
+        if !self.is_default_plain() {
+            return Ok(None);
+        }
+        let [cipher, hash] = EARLIER_PLAIN.map(|text| Some(text.to_owned()));
+        let earlier = Self {
+            cipher,
+            hash,
+            ..self.clone()
+        };
+        earlier.plain().map(Some)
+    }
+
+    /// Whether a plain volume is opened by defaults, which have changed.
+    #[doc(hidden)]
+    pub fn is_default_plain(&self) -> bool {
+        self.cipher.is_none() && self.key_size.is_none() && self.hash.is_none()
     }
 
     /// The cipher.

@@ -21,6 +21,8 @@ pub struct Place {
     data: Arc<dyn BlockDevice>,
     header: Option<Arc<dyn BlockDevice>>,
     is_beside: bool,
+    /// The disk that the data are a partition of, and where that begins there.
+    disk: Option<(Arc<dyn BlockDevice>, u64)>,
     /// The files that were made for the header and the data.
     new: [Option<NewFile>; 2],
 }
@@ -29,7 +31,8 @@ pub struct Place {
 const LEAST_FILE: u64 = 1 << 20;
 
 /// A detached header, with room for all key slots, bytes.
-const HEADER_FILE: u64 = 16 << 20;
+#[doc(hidden)]
+pub const HEADER_FILE: u64 = 16 << 20;
 
 impl Place {
     /// Opens the file or block device at `path`, and that of the header: `header`, or the file in
@@ -117,8 +120,31 @@ impl Place {
             data,
             header,
             is_beside: false,
+            disk: None,
             new: [None, None],
         }
+    }
+
+    /// The same with a header that an interrupted reencryption keeps in a file beside the volume.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn beside(self, is_beside: bool) -> Self {
+        Self { is_beside, ..self }
+    }
+
+    /// The same with the disk that the data are a partition of, which begins at byte `start` there.
+    #[must_use]
+    pub fn on_disk(self, disk: Arc<dyn BlockDevice>, start: u64) -> Self {
+        Self {
+            disk: Some((disk, start)),
+            ..self
+        }
+    }
+
+    /// The disk that the data are a partition of, and where that begins there, if it is known.
+    pub(crate) fn disk(&self) -> Option<(&dyn BlockDevice, u64)> {
+        let (disk, start) = self.disk.as_ref()?;
+        Some((&**disk, *start))
     }
 
     /// The device with the data.

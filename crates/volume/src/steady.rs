@@ -16,6 +16,8 @@ pub struct Said {
     /// Its first bytes, with a counter of changes or a checksum.
     start: Vec<u8>,
     of_data: String,
+    /// Whether it is on a device of its own.
+    is_apart: bool,
 }
 
 /// Bytes of `start`.
@@ -23,10 +25,11 @@ const START: u64 = 4096;
 
 impl Said {
     /// What the header on `device` says; nothing if it cannot be read.
-    pub(crate) fn by(device: &dyn BlockDevice) -> Option<Self> {
+    pub(crate) fn by(device: &dyn BlockDevice, is_apart: bool) -> Option<Self> {
         Some(Self {
             start: unaligned::read_up_to(device, 0, START).ok()?.to_vec(),
             of_data: LuksHeader::read(device).ok()?.of_data(),
+            is_apart,
         })
     }
 
@@ -105,6 +108,11 @@ impl<H: BlockDevice> Guard for Steady<H> {
             return Err(BlockError::Changed { operation });
         }
         now.in_flight += u64::from(writes);
+        if operation == OperationKind::Flush && self.said.is_apart {
+            // What is written is lost with a header whose file is removed, or replaced.
+            drop(now);
+            self.header.flush()?;
+        }
         Ok(())
     }
 

@@ -1,8 +1,7 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
-use crate::beside::Meanwhile;
-use crate::judge::{self, State, Use};
-use crate::opening::Terms;
+use crate::judge::{State, Use};
+use crate::locked::Locked;
 use crate::place::{Place, Site};
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
@@ -10,7 +9,6 @@ use crate::{
 };
 use block::signature::{self, Wrapped};
 use block::{AlignedBuffer, BlockDevice, BlockError};
-use cipher::Key;
 use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -96,15 +94,6 @@ impl Volume {
         if options.header.is_none() {
             site.check_beside()?;
         }
-        if let Some(format) = options.format
-            && let Err(error) = site.check_format(format)
-        {
-            let side = site.open_at(&site.side(), Use::Read)?;
-            let meanwhile = Meanwhile::of(options.format, &options.parameters, &side)?;
-            if meanwhile.is_none() || options.access == Access::Write {
-                return Err(error);
-            }
-        }
         let use_ = match options.access {
             Access::Read => Use::Read,
             Access::Write => Use::WriteData,
@@ -123,59 +112,10 @@ impl Volume {
         options: &OpenOptions,
     ) -> Result<Self, VolumeError> {
         check_secret(secret)?;
+        let locked = Locked::find(&place, options)?;
+        let (format, access) = (locked.format(), options.access);
+        let opened = locked.unlock(secret, options.watch)?;
         let [header, data] = place.devices();
-        if options.access == Access::Write {
-            // Losses that can be accepted are asked for when all is known.
-            judge::check_device(Use::WriteData, &*header, &State::ALL)?;
-            if place.is_apart() {
-                judge::check_device(Use::WriteData, &*data, &State::ALL)?;
-            }
-        }
-        let meanwhile = Meanwhile::of(options.format, &options.parameters, &*header)?;
-        let none = Parameters::default();
-        let parameters = match &meanwhile {
-            Some(_) => &none,
-            None => &options.parameters,
-        };
-        let format = match (&meanwhile, options.format) {
-            (Some(_), _) => Format::Luks2,
-            (None, Some(format)) => format,
-            (None, None) => detect(&*header)?,
-        };
-        check_searched(format, parameters, &*header)?;
-        if place.is_apart() && !matches!(format, Format::Luks1 | Format::Luks2) {
-            return Err(VolumeError::Foreign {
-                parameter: "header",
-                format,
-                formats: &[Format::Luks1, Format::Luks2],
-            });
-        }
-        let opening = parameters.opening(format)?;
-        #[cfg(target_os = "linux")]
-        if options.access == Access::Write
-            && crate::luks2::Header::read(&header).is_ok_and(|it| it.reencrypted_by().is_some())
-        {
-            return Err(VolumeError::Reencrypting);
-        }
-        let mixed = match (&meanwhile, secret) {
-            (Some(meanwhile), Some(secret)) => Some(meanwhile.secret(secret)?),
-            _ => None,
-        };
-        let secret = mixed.as_ref().or(secret);
-        let none = Secret::Passphrase(Key::from_slice(&[]));
-        let secret = match secret {
-            Some(secret) => secret,
-            None if opening.needs_no_secret(&*header)? => &none,
-            None => return Err(VolumeError::NoSecret { format }),
-        };
-        let access = options.access;
-        let terms = Terms {
-            access,
-            accepted: options.accepted,
-            limits: &options.limits,
-            watch: options.watch,
-        };
-        let opened = opening.unlock(&*header, &*data, secret, &terms)?;
         let mut info = json!({ "format": format.name() });
         info["keyslot"] = json!(opened.slot);
         info["by_copy_of_header"] = json!(opened.by_copy);

@@ -41,6 +41,17 @@ pub enum Warning {
         /// What is there instead.
         found: String,
     },
+    /// Both halves of a key of XTS are the same.
+    EqualHalves,
+    /// The data begin with the header of another LUKS volume.
+    OtherVolume {
+        /// The other one's UUID.
+        uuid: String,
+    },
+    /// The data begin with a header of their own that the separate one has overtaken.
+    Overtaken,
+    /// A plain volume opened as cryptsetup up to 2.6 made it by default.
+    EarlierPlain,
 }
 
 impl Warning {
@@ -54,6 +65,10 @@ impl Warning {
             Self::ClearKey => "clear-key",
             Self::RepeatedKeyStream => "repeated-key-stream",
             Self::Unfit { .. } => "unfit",
+            Self::EqualHalves => "equal-halves",
+            Self::OtherVolume { .. } => "other-volume",
+            Self::Overtaken => "overtaken",
+            Self::EarlierPlain => "earlier-plain",
         }
     }
 
@@ -78,7 +93,11 @@ impl Warning {
             | Self::UnknownParts { .. }
             | Self::ClearKey
             | Self::RepeatedKeyStream
-            | Self::Unfit { .. } => {}
+            | Self::Unfit { .. }
+            | Self::EqualHalves
+            | Self::Overtaken
+            | Self::EarlierPlain => {}
+            Self::OtherVolume { uuid } => said["uuid"] = json!(uuid),
         }
         said
     }
@@ -96,7 +115,14 @@ impl Warning {
             }
             // No header says so: the user does.
             Self::Plaintext if format == Format::Bitlk => Some(VolumeError::Unencrypted { format }),
-            Self::Plaintext | Self::ClearKey | Self::RepeatedKeyStream | Self::Unfit { .. } => None,
+            Self::Plaintext
+            | Self::ClearKey
+            | Self::RepeatedKeyStream
+            | Self::Unfit { .. }
+            | Self::EqualHalves
+            | Self::OtherVolume { .. }
+            | Self::Overtaken
+            | Self::EarlierPlain => None,
         }
     }
 }
@@ -141,6 +167,21 @@ impl fmt::Display for Warning {
             Self::Unfit { found } => write!(
                 f,
                 "the volume {found}. Check the header, or the passphrase, cipher and hash"
+            ),
+            Self::EqualHalves => f.write_str(
+                "both halves of the volume key are the same, so that XTS protects less: copy the \
+                 data into a new volume",
+            ),
+            Self::OtherVolume { uuid } => {
+                write!(f, "the data begin with the header of another LUKS volume, {uuid}")
+            }
+            Self::Overtaken => f.write_str(
+                "the data begin with a header of their own, which is out of date: do not open the \
+                 volume without the separate one",
+            ),
+            Self::EarlierPlain => f.write_str(
+                "the volume was made with the defaults of cryptsetup up to 2.6: \
+                 aes-cbc-essiv:sha256, 256 bits, ripemd160",
             ),
         }
     }

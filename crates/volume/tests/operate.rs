@@ -4,7 +4,10 @@ use block::{BlockDevice, BlockError, FileDevice, FileOptions};
 use cipher::Key;
 use cryptmark_volume::judge::{State, Use};
 use cryptmark_volume::luks2::{Creation, Header};
-use cryptmark_volume::operate::{KeyOptions, KeySlotCost, NewKey, add_key, change_key, remove_key};
+use cryptmark_volume::operate::{
+    KeyOptions, KeySlotCost, NewKey, Options, add_key, change_key, remove_key, repair_header,
+    unwatched,
+};
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, LuksHeader, OpenOptions, Place, Secret, Volume, VolumeError,
 };
@@ -229,5 +232,93 @@ fn no_header_changes_between_a_write_and_its_flush() {
                 assert!(device.flush().is_err());
             }
         }
+    }
+}
+
+/// The second header counts only where the first one may have been damaged: other data there are
+/// another owner's, whether they have a name or not.
+#[test]
+fn what_stands_where_the_first_header_was_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = volume(folder.path(), Format::Luks2);
+    let good = fs::read(&path).unwrap();
+    let noise = Key::random(4096).unwrap();
+    let noise = noise.as_bytes();
+    let photo = [&b"\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01"[..], &noise[..3000]].concat();
+    let diary = b"my diary ".repeat(400);
+    let spoilt = [&b"LUKS\xba\xbe\0\x02"[..], noise].concat();
+    let own = [&noise[..8], &good[8..4096]].concat();
+    let cases: [(&str, usize, &[u8], bool); 9] = [
+        ("a header of TrueCrypt or VeraCrypt", 0, &noise[..512], true),
+        ("a page of an encrypted device", 0, noise, true),
+        ("a photo", 0, &photo, true),
+        ("a text", 0, &diary, true),
+        (
+            "an ISO image in the room of the first header",
+            32_769,
+            b"CD001",
+            true,
+        ),
+        ("zeros", 0, &[0; 4096], false),
+        ("bytes of an erased flash", 0, &[0xFF; 4096], false),
+        ("its magic number, and noise", 0, &spoilt[..4096], false),
+        ("all of it but the magic number", 0, &own, false),
+    ];
+    for (what, at, bytes, is_other) in cases {
+        let mut now = good.clone();
+        if at > 0 {
+            now[..4096].fill(0);
+        }
+        now[at..at + bytes.len()].copy_from_slice(bytes);
+        fs::write(&path, &now).unwrap();
+        for use_ in [
+            Use::ChangeHeader,
+            Use::WriteData,
+            Use::Reencrypt,
+            Use::ChangeLayout,
+        ] {
+            let judged = Place::open(&path, None, use_).map(drop);
+            let is_refused = matches!(
+                &judged,
+                Err(VolumeError::Judged(found)) if found.state == State::StaleHeader
+            );
+            assert_eq!(is_refused, is_other, "{what}, {use_:?}: {judged:?}");
+        }
+        let place = Place::open(&path, None, Use::MendHeader).unwrap();
+        let mended = repair_header(&place, None, None, &Options::default(), &unwatched);
+        assert_eq!(mended.is_err(), is_other, "{what}: {mended:?}");
+        drop(place);
+        assert_eq!(fs::read(&path).unwrap() == now, is_other, "{what}");
+    }
+}
+
+/// A header that is removed, or replaced by another file, takes with it what is written.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_flush_fails_once_the_header_has_no_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for is_replaced in [false, true] {
+        let (path, _) = volume(folder.path(), Format::Luks2);
+        let header = folder.path().join("header");
+        fs::copy(&path, &header).unwrap();
+        let options = OpenOptions {
+            access: Access::Write,
+            header: Some(header.clone()),
+            accepted: &[State::Unencrypted, State::Unknown],
+            ..OpenOptions::default()
+        };
+        let volume = Volume::open(&path, Some(&passphrase("one")), &options).unwrap();
+        volume.write_at(0, b"kept").unwrap();
+        volume.flush().unwrap();
+        match is_replaced {
+            true => fs::rename(&path, &header).unwrap(),
+            false => fs::remove_file(&header).unwrap(),
+        }
+        volume.write_at(0, b"lost").unwrap();
+        let flushed = volume.flush();
+        assert!(
+            matches!(flushed, Err(VolumeError::Block(BlockError::Removed))),
+            "{flushed:?}"
+        );
     }
 }

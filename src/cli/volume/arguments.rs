@@ -4,16 +4,15 @@ mod devices;
 
 pub use devices::{Devices, Volume};
 
-use super::losses;
+use super::{losses, recognise};
 use crate::cli::{Failure, limits};
-use block::BlockDevice;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use volume::operate::Options;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{EARLIER_PLAIN, Format, Meanwhile, Opening, Parameters, VolumeError, tcrypt};
+use volume::{Format, Parameters, VolumeError, tcrypt};
 
 /// cryptsetup's unit of places and lengths.
 const SECTOR: u64 = 512;
@@ -165,19 +164,8 @@ impl VolumeArguments {
             VolumeError::NoSignature { .. } | VolumeError::StartLost => self.header.as_deref(),
             _ => None,
         };
-        losses::at(header.unwrap_or(&self.image), error)
-    }
-
-    /// How a TrueCrypt or VeraCrypt volume opens while it is reencrypted.
-    pub fn meanwhile(&self, header: &dyn BlockDevice) -> Result<Option<Meanwhile>, Failure> {
-        match self.family() {
-            Some(family) => Ok(Meanwhile::of(
-                Some(family.format()),
-                &self.parameters()?,
-                header,
-            )?),
-            None => Ok(None),
-        }
+        let place = header.unwrap_or(&self.image);
+        losses::at(place, recognise::with_text(place, error))
     }
 
     /// The options as the engine wants them.
@@ -227,11 +215,7 @@ impl VolumeArguments {
 
     /// TrueCrypt or VeraCrypt, if the user says so.
     pub fn family(&self) -> Option<Family> {
-        match self.named_format() {
-            Some(Format::Tcrypt) => Some(Family::TrueCrypt),
-            Some(Format::Veracrypt) => Some(Family::VeraCrypt),
-            _ => None,
-        }
+        self.named_format()?.family()
     }
 
     /// Whether the user means the hidden volume.
@@ -277,24 +261,5 @@ impl VolumeArguments {
     /// The options for opening a TrueCrypt or VeraCrypt volume.
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Opening, Failure> {
         Ok(self.parameters()?.tcrypt(family)?)
-    }
-
-    /// How cryptsetup up to 2.6 would open a plain volume of which the user names neither cipher
-    /// nor hash.
-    ///
-    /// # Errors
-    /// Exit code 2 if an option makes no sense.
-    pub fn earlier_plain(&self) -> Result<Option<Opening>, Failure> {
-        let is_plain = self.kind.as_deref() == Some(Format::Plain.name());
-        if !is_plain || self.cipher.is_some() || self.key_size.is_some() || self.hash.is_some() {
-            return Ok(None);
-        }
-        let [cipher, hash] = EARLIER_PLAIN.map(|text| Some(text.to_owned()));
-        let earlier = Parameters {
-            cipher,
-            hash,
-            ..self.plain_parameters()
-        };
-        Ok(Some(Opening::Plain(earlier.plain()?)))
     }
 }

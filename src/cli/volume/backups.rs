@@ -1,7 +1,6 @@
 //! `cryptmark volume header backups`: what is kept of a volume, in the user's state folder.
 
 use super::arguments::Volume;
-use super::disk::Disk;
 use crate::cli::plain::word;
 use crate::cli::{Failure, print};
 use etcetera::BaseStrategy;
@@ -53,7 +52,9 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
     let of_place = mark(&volume.names.full_name(place_of_header));
     // A header that is lost does not tell its UUID; its place is the same.
     let disk = volume.names.open(place_of_header, Use::Read).ok();
-    let header = disk.as_ref().and_then(|disk| LuksHeader::read(disk).ok());
+    let header = disk
+        .as_ref()
+        .and_then(|disk| LuksHeader::read(&*disk.device).ok());
     let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
     let folder = place();
     let all = match &folder {
@@ -114,10 +115,7 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
             );
             let place = word(place_of_header);
             // Of a part, where it is on the disk.
-            let part = disk
-                .as_ref()
-                .and_then(Disk::on_disk)
-                .map(|(_, start)| start);
+            let part = disk.and_then(|disk| Some(disk.whole?.1));
             let seek = part.map_or_else(String::new, |part| {
                 format!(" oflag=seek_bytes seek={}", part.offset)
             });

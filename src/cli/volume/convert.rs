@@ -6,7 +6,7 @@ use crate::cli::{Failure, print_done};
 use clap::Args;
 use std::path::PathBuf;
 use volume::judge::Use;
-use volume::{Format, VolumeError, operate};
+use volume::{Format, operate};
 
 /// Options of `cryptmark volume convert`.
 ///
@@ -40,16 +40,9 @@ pub fn run(options: &ConvertOptions, names: &Names) -> Result<(), Failure> {
     };
     let arguments = VolumeArguments::at_place(&options.image, options.header.as_deref());
     let volume = arguments.with(names);
-    let place = volume.devices(Use::ChangeLayout)?.into_place();
+    let place = volume.devices(Use::ChangeLayout)?.place();
     let shown = options.header.as_ref().unwrap_or(&options.image).display();
-    let changed = operate::convert(&place, wanted).map_err(|error| match error {
-        VolumeError::NotThis { .. } => Failure::new(
-            2,
-            format!("{shown} has no LUKS header"),
-            "Name a LUKS volume. If its header is in another file, name that with --header.",
-        ),
-        error => volume.at(error),
-    })?;
+    let changed = operate::convert(&place, wanted).map_err(|error| volume.at(error))?;
     let already = if changed { "" } else { " already" };
     let title = wanted.title();
     print_done(&format!("{shown} is a {title} volume{already}\n"));

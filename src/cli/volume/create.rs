@@ -2,13 +2,15 @@
 
 use super::arguments::{Extent, VolumeArguments};
 use super::create_tcrypt;
-use super::disk::{self, Disk, Names};
+use super::disk::{self, Names};
 use super::keyslot::{KdfArguments, NewSecretArguments};
 use super::losses::accepted;
-use super::secrets::{Empty, SecretArguments};
+use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
-use crate::cli::{Failure, limits, print_done, standard, stop_on_signal};
-use clap::{Args, ValueEnum};
+use crate::cli::{Failure, limits, print_done, stop_on_signal};
+use block::BlockDevice;
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +18,7 @@ use std::sync::atomic::Ordering;
 use volume::judge::Use;
 use volume::operate::{self, Created, Creation, KeySlotCost, NewKey};
 use volume::tcrypt::{Family, Keyfiles};
-use volume::{Format, NewFile, Parameters, Place, VolumeError};
+use volume::{Format, HEADER_FILE, NewFile, Parameters, Place, VolumeError};
 
 /// Options of `cryptmark volume create`.
 #[derive(Debug, Args)]
@@ -24,8 +26,8 @@ pub struct CreateOptions {
     /// The volume: a block device, an NBD export (nbd+unix://, nbd://), or a file, which is created if it does not exist
     pub image: PathBuf,
     /// Format of the volume
-    #[arg(long = "type", value_enum, default_value = "luks2")]
-    kind: Kind,
+    #[arg(long = "type", value_parser = made(), default_value = "luks2")]
+    kind: Format,
     /// Size of the new file, header included: in 512-byte sectors, or with a unit: 1G or 1GiB (2^30), 1GB (10^9)
     #[arg(long, short = 'b')]
     pub size: Option<Extent>,
@@ -108,29 +110,27 @@ pub struct CreateOptions {
 
 impl CreateOptions {
     /// Whose volume it will be, if it is one of TrueCrypt or VeraCrypt.
-    pub fn family(&self) -> Option<Family> {
-        match self.kind {
-            Kind::Tcrypt => Some(Family::TrueCrypt),
-            Kind::Veracrypt => Some(Family::VeraCrypt),
-            Kind::Luks1 | Kind::Luks2 | Kind::Plain | Kind::Cryptoloop => None,
-        }
+    pub const fn family(&self) -> Option<Family> {
+        self.kind.family()
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
-    Luks1,
-    Luks2,
-    Tcrypt,
-    Veracrypt,
-    Plain,
-    Cryptoloop,
+/// The formats that are made here.
+fn made() -> impl TypedValueParser<Value = Format> {
+    let names = [
+        "luks1",
+        "luks2",
+        "tcrypt",
+        "veracrypt",
+        "plain",
+        "cryptoloop",
+    ];
+    PossibleValuesParser::new(names).try_map(|name| Format::parse(&name))
 }
 
 /// Runs the command.
 pub fn run(options: &CreateOptions, names: &Names) -> Result<(), Failure> {
     options.refuse_foreign_options()?;
-    options.check_secrets()?;
     match (options.family(), options.tcrypt_hidden) {
         (Some(family), Some(size)) => create_tcrypt::hidden(options, family, size.bytes, names),
         _ => whole(options, names),
@@ -153,7 +153,7 @@ fn whole(options: &CreateOptions, names: &Names) -> Result<(), Failure> {
                 Some(_) => KeySlotCost::default(),
                 None => options.kdf.kdf(format, creation.parameters.hash()?)?.into(),
             },
-            allow_empty: options.new.empty() == Empty::Allowed,
+            allow_empty: options.new.allow_empty_passphrase,
         }),
     };
     creation.volume_key = options.secret.volume_key()?;
@@ -214,7 +214,7 @@ impl CreateOptions {
         path: &Path,
         bytes: Option<u64>,
         names: &Names,
-    ) -> Result<(Arc<Disk>, Option<NewFile>), Failure> {
+    ) -> Result<(Arc<dyn BlockDevice>, Option<NewFile>), Failure> {
         if disk::is_remote(path) || path.exists() {
             let is_other = |bytes| path.metadata().is_ok_and(|it| it.len() != bytes);
             if path == self.image && bytes.is_some_and(is_other) {
@@ -223,10 +223,10 @@ impl CreateOptions {
                     path.display()
                 );
             }
-            return Ok((Arc::new(names.take_over(path, self.yes)?), None));
+            return Ok((names.take_over(path, self.yes)?.device, None));
         }
         let made = Place::new_file(path, bytes)?;
-        Ok((Arc::new(names.open(path, Use::Overwrite)?), made))
+        Ok((names.open(path, Use::Overwrite)?.device, made))
     }
 
     /// Takes the place of the volume, and of its header.
@@ -275,7 +275,7 @@ impl CreateOptions {
             quick: self.quick || self.integrity_no_wipe,
             accepted: accepted(self.yes).to_vec(),
             stop: limits()?.stop,
-            ..Creation::new(self.kind.format())
+            ..Creation::new(self.kind)
         })
     }
 
@@ -286,9 +286,8 @@ impl CreateOptions {
         if has_keyfiles && !self.secret.is_given() {
             return Ok(cipher::Key::from_slice(&[]));
         }
-        let may_be_empty = has_keyfiles || self.new.empty() == Empty::Allowed;
-        let empty = Empty::if_allowed(may_be_empty);
-        self.secret.first_secret(&self.image, empty)
+        let may_be_empty = has_keyfiles || self.new.allow_empty_passphrase;
+        self.secret.first_secret(&self.image, may_be_empty)
     }
 
     /// What is said of the volume, or of the file of its header, if it has this error.
@@ -322,24 +321,10 @@ impl CreateOptions {
         )
     }
 
-    /// Refuses a secret in a file that becomes the volume, because the secret would be lost.
-    fn check_secrets(&self) -> Result<(), Failure> {
-        let keyfiles = self
-            .keyfiles
-            .iter()
-            .map(|path| ("--keyfile", path.as_path()));
-        for (option, path) in self.secret.named().chain(self.new.named()).chain(keyfiles) {
-            for written in std::iter::once(&self.image).chain(&self.header) {
-                disk::check_distinct(option, standard::input(path), written)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses what only the program has options for, and this kind of volume no use; the engine
     /// refuses all else.
     fn refuse_foreign_options(&self) -> Result<(), Failure> {
-        let is_luks = matches!(self.kind, Kind::Luks1 | Kind::Luks2);
+        let is_luks = matches!(self.kind, Format::Luks1 | Format::Luks2);
         let is_tcrypt = self.family().is_some();
         let secret = self.secret.given();
         let kdf = self.kdf.given();
@@ -365,28 +350,9 @@ impl CreateOptions {
             None => Ok(()),
             Some((option, ..)) => Err(Failure::new(
                 2,
-                format!(
-                    "{option} has no meaning for {}",
-                    self.kind.format().article()
-                ),
+                format!("{option} has no meaning for {}", self.kind.article()),
                 "Omit it, or choose another --type.",
             )),
-        }
-    }
-}
-
-/// A detached header, with room for all keyslots.
-pub const HEADER_FILE: u64 = 16 << 20;
-
-impl Kind {
-    const fn format(self) -> Format {
-        match self {
-            Self::Luks1 => Format::Luks1,
-            Self::Luks2 => Format::Luks2,
-            Self::Tcrypt => Format::Tcrypt,
-            Self::Veracrypt => Format::Veracrypt,
-            Self::Plain => Format::Plain,
-            Self::Cryptoloop => Format::Cryptoloop,
         }
     }
 }

@@ -3,12 +3,11 @@
 use super::create::CreateOptions;
 use super::disk::Names;
 use super::losses;
-use super::open::Search;
+use super::open::searching;
 use crate::cli::{Failure, print_done};
-use std::sync::Arc;
 use volume::judge::Use;
 use volume::operate::{HiddenCreation, KeySlotCost, NewKey, Options};
-use volume::tcrypt::{Family, Keyfiles, Progress};
+use volume::tcrypt::{Family, Keyfiles};
 use volume::{Parameters, Place};
 
 /// Makes a hidden volume at the end of the normal one.
@@ -21,7 +20,7 @@ pub fn hidden(
     let image = &options.image;
     let said = |error| losses::at(image, error);
     let creation = options.creation()?;
-    let place = Place::of(Arc::new(names.open(image, Use::WriteData)?), None);
+    let place = Place::of(names.open(image, Use::WriteData)?.device, None);
     let secret = options.secret.secret(family.format(), image)?;
     let outer = Options {
         format: Some(family.format()),
@@ -33,10 +32,8 @@ pub fn hidden(
         accepted: losses::accepted(options.yes).to_vec(),
         ..Options::default()
     };
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
-    let begun = HiddenCreation::begin(&place, &secret, (&creation, size), &outer, &watch);
-    drop(search);
+    let sized = (&creation, size);
+    let begun = searching(|it| HiddenCreation::begin(&place, &secret, sized, &outer, it))?;
     let begun = begun.map_err(said)?;
     let new = NewKey {
         secret: options.new.secret_beside(image, begun.has_keyfiles())?,

@@ -6,10 +6,7 @@ mod names;
 use crate::cli::confine::{self, AccessFs, name_sockets, use_};
 use crate::cli::{CliRemedy, Failure};
 use block::hold::{self, Hold, Users};
-use block::signature::Content;
-use block::{
-    BlockDevice, BlockError, ByteRange, Engine, Extent, Geometry, PathKind, Queue, QueueOptions,
-};
+use block::{BlockDevice, BlockError, ByteRange, Engine, PathKind};
 pub use names::Names;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +15,7 @@ use volume::judge::Use;
 use volume::parts::{PartError, Parts};
 #[cfg(target_os = "linux")]
 use {
-    serve::disk::{Access, Claim, DiskError, Guard, Image},
+    serve::disk::{Access, Claim, DiskError, Image},
     serve::nbd::{ClientError, NbdDevice, Uri},
     std::process::{Child, Command},
     std::sync::atomic::{AtomicBool, Ordering},
@@ -26,37 +23,34 @@ use {
 
 /// A file, a block device, an export of an NBD server, the inside of a disk image, or the part of
 /// one of them that `--partition` names.
+#[derive(Clone)]
 pub struct Disk {
-    device: Box<dyn BlockDevice>,
+    /// The device, which is held as long as it lives.
+    pub device: Arc<dyn BlockDevice>,
     /// The disk that it is a part of, and where its start is there.
-    whole: Option<(Arc<Self>, ByteRange)>,
+    pub whole: Option<(Arc<dyn BlockDevice>, ByteRange)>,
     /// It answers as memory does, so that there is nothing to wait for beside.
     pub answers_at_once: bool,
     /// What a failed flush has not made durable is kept, and written again before a later one
     /// succeeds.
     pub keeps_lost_writes: bool,
-    #[cfg(target_os = "linux")]
-    _guard: Guard,
 }
 
 impl Disk {
-    fn new(device: Box<dyn BlockDevice>) -> Self {
+    fn new(device: impl BlockDevice + 'static) -> Self {
         Self {
-            device,
+            device: Arc::new(device),
             whole: None,
             answers_at_once: false,
             keeps_lost_writes: false,
-            #[cfg(target_os = "linux")]
-            _guard: Guard::default(),
         }
     }
 
     #[cfg(target_os = "linux")]
-    fn served(device: NbdDevice, guard: Guard) -> Self {
+    fn served(device: NbdDevice) -> Self {
         Self {
             keeps_lost_writes: true,
-            _guard: guard,
-            ..Self::new(Box::new(device))
+            ..Self::new(device)
         }
     }
 
@@ -72,18 +66,17 @@ impl Disk {
         {
             // This lock would keep QEMU out, which takes its own.
             drop(opened);
-            let held = image.open(use_ != Use::Read, &start)?;
-            return Ok(Self::served(held.device, held.guard));
+            return Ok(Self::served(image.open(use_ != Use::Read, &start)?));
         }
         Ok(Self {
             answers_at_once: opened.engine() == Engine::Pread,
-            ..Self::new(Box::new(opened))
+            ..Self::new(opened)
         })
     }
 
     /// The part called `name` of this disk, which `place` names.
     fn part(self, place: &Path, name: &str, write: bool) -> Result<Self, Failure> {
-        let parts = Parts::find(&self)?;
+        let parts = Parts::find(&*self.device)?;
         let part = parts.choose(name, write).map_err(|error| {
             let remedy = match error {
                 PartError::Obstacle { writing: true, .. } => {
@@ -94,14 +87,12 @@ impl Disk {
             };
             Failure::new(2, format!("{}: {error}", place.display()), remedy)
         })?;
-        let whole = Arc::new(self);
-        let device = part.open(whole.clone()).map_err(VolumeError::Block)?;
+        let device = part.open(self.device.clone()).map_err(VolumeError::Block)?;
         let first = part.ranges.first().copied();
         Ok(Self {
-            answers_at_once: whole.answers_at_once,
-            keeps_lost_writes: whole.keeps_lost_writes,
-            whole: first.map(|range| (whole, range)),
-            ..Self::new(device)
+            whole: first.map(|range| (self.device.clone(), range)),
+            device: device.into(),
+            ..self
         })
     }
 
@@ -111,7 +102,7 @@ impl Disk {
         let claim = claim(&uri, place, write, hold)?;
         let noted = AtomicBool::new(false);
         let name = place.display().to_string();
-        let device = NbdDevice::open(&uri)?.asking(move || {
+        let device = claim.connect(&uri)?.asking(move || {
             if !noted.swap(true, Ordering::Relaxed) {
                 let patience = NbdDevice::PATIENCE.as_secs();
                 eprintln!(
@@ -122,7 +113,7 @@ impl Disk {
         });
         match write && device.is_read_only() {
             true => Err(VolumeError::Block(BlockError::ReadOnly).into()),
-            false => Ok(Self::served(device, claim.into())),
+            false => Ok(Self::served(device)),
         }
     }
 
@@ -148,66 +139,6 @@ impl Disk {
     #[cfg(not(target_os = "linux"))]
     fn remote(_: &Path, _: bool, _: Hold) -> Result<Self, Failure> {
         Err(crate::cli::elsewhere::needs_linux("NBD"))
-    }
-
-    /// The disk that a partition is on, and where the start of it is there.
-    pub fn on_disk(&self) -> Option<(&Self, ByteRange)> {
-        let (whole, range) = self.whole.as_ref()?;
-        Some((whole, *range))
-    }
-}
-
-impl BlockDevice for Disk {
-    fn geometry(&self) -> Geometry {
-        self.device.geometry()
-    }
-
-    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<(), BlockError> {
-        self.device.read_at(offset, into)
-    }
-
-    fn write_at(&self, offset: u64, data: &[u8]) -> Result<(), BlockError> {
-        self.device.write_at(offset, data)
-    }
-
-    fn flush(&self) -> Result<(), BlockError> {
-        self.device.flush()
-    }
-
-    fn discard(&self, range: ByteRange) -> Result<(), BlockError> {
-        self.device.discard(range)
-    }
-
-    fn queue(&self, options: QueueOptions) -> Result<Box<dyn Queue + '_>, BlockError> {
-        self.device.queue(options)
-    }
-
-    fn keep_header(&self, kept: bool) -> Result<(), BlockError> {
-        self.device.keep_header(kept)
-    }
-
-    fn content(&self) -> Result<Content, BlockError> {
-        self.device.content()
-    }
-
-    fn extents(&self, range: ByteRange) -> Result<Vec<Extent>, BlockError> {
-        self.device.extents(range)
-    }
-
-    fn reserve(&self, range: ByteRange) -> Result<(), BlockError> {
-        self.device.reserve(range)
-    }
-
-    fn length(&self) -> Result<u64, BlockError> {
-        self.device.length()
-    }
-
-    fn is_resizable(&self) -> bool {
-        self.device.is_resizable()
-    }
-
-    fn set_len(&mut self, bytes: u64) -> Result<(), BlockError> {
-        self.device.set_len(bytes)
     }
 }
 

@@ -11,8 +11,8 @@ use clap::Args;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use volume::judge::Use;
-use volume::parts::{Kind, Obstacle, Part, Parts};
-use volume::{Format, VolumeError};
+use volume::parts::{Obstacle, Part, Parts};
+use volume::{Format, VolumeError, info};
 
 /// Options of `cryptmark volume find`.
 #[derive(Debug, Args)]
@@ -65,39 +65,14 @@ impl<'a> Seen<'a> {
 
     fn as_json(&self) -> serde_json::Value {
         let mut value = json!({
-            "name": self.part.map(|part| &part.name),
+            "name": null,
             "size": self.size,
             "holds": self.holds,
             "type": self.format.map(Format::name),
         });
-        let Some(part) = self.part else {
-            return value;
-        };
-        value["label"] = json!(part.label);
-        value["uuid"] = json!(part.uuid);
-        value["kind"] = json!(match part.kind {
-            Kind::GptPartition { .. } => "gpt",
-            Kind::MbrPartition { .. } => "mbr",
-            Kind::LogicalVolume => "lvm",
-            Kind::RaidData => "raid",
-        });
-        match &part.kind {
-            Kind::GptPartition { type_uuid } => value["partition_type"] = json!(type_uuid),
-            Kind::MbrPartition { type_code } => {
-                value["partition_type"] = json!(format!("{type_code:02x}"));
-            }
-            Kind::LogicalVolume | Kind::RaidData => {}
+        if let (Some(part), Some(members)) = (self.part, value.as_object_mut()) {
+            members.extend(info::part(part));
         }
-        let ranges = part.ranges.iter();
-        value["ranges"] = ranges
-            .map(|range| json!({ "offset": range.offset, "length": range.length }))
-            .collect();
-        let (key, reason) = match &part.obstacle {
-            None => return value,
-            Some(Obstacle::Unusable(reason)) => ("unusable", reason),
-            Some(Obstacle::ReadOnly(reason)) => ("read_only", reason),
-        };
-        value[key] = json!(reason);
         value
     }
 }
@@ -105,22 +80,17 @@ impl<'a> Seen<'a> {
 /// Runs the command.
 pub fn run(options: &FindOptions, names: &Names) -> Result<(), Failure> {
     let image = &options.image;
-    let disk = names.open(image, Use::Read)?;
-    recognise::check_unwrapped(image, &disk)?;
+    let disk = names.open(image, Use::Read)?.device;
+    recognise::check_unwrapped(image, &*disk)?;
     #[cfg(target_os = "linux")]
     crate::cli::confine::Confinement::around([image.as_path()], Vec::new())?.enter()?;
-    let whole = Seen::of(&disk, None)?;
-    let parts = Parts::find(&disk)?;
+    let whole = Seen::of(&*disk, None)?;
+    let parts = Parts::find(&*disk)?;
     let mut seen = Vec::new();
     for part in &parts.all {
         seen.push(match &part.obstacle {
             Some(Obstacle::Unusable(reason)) => Seen::unread(part, reason),
-            _ => Seen::of(
-                &*part
-                    .open(&disk as &dyn BlockDevice)
-                    .map_err(VolumeError::Block)?,
-                Some(part),
-            )?,
+            _ => Seen::of(&*part.open(&*disk).map_err(VolumeError::Block)?, Some(part))?,
         });
     }
     for remark in &parts.remarks {

@@ -1,12 +1,7 @@
 //! `cryptmark volume header`: saved, put back, mended, named.
 
-mod alone;
-mod own;
 mod restore;
 mod save;
-
-pub use alone::unlock as unlock_alone;
-pub use own::{check_to_write, refused};
 
 use super::arguments::VolumeArguments;
 use super::backups;
@@ -16,8 +11,10 @@ use crate::cli::Failure;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 use volume::judge::Use;
-use volume::operate::backups::{Change, Otherwise};
-use volume::{Format, LuksHeader, VolumeError, luks1, luks2};
+use volume::operate::{
+    self,
+    backups::{Change, Otherwise},
+};
 
 /// Options of `cryptmark volume header`.
 #[derive(Debug, Args)]
@@ -138,40 +135,12 @@ fn set(options: &SetOptions, names: &Names) -> Result<(), Failure> {
     }
     let volume = options.volume.with(names);
     let devices = volume.devices(Use::ChangeHeader)?;
-    let device = devices.header();
-    let format = volume.format(device)?;
+    let format = volume.format(devices.header())?;
     let uuid = options.uuid.as_deref().map(|uuid| match uuid {
         "random" => None,
         uuid => Some(uuid),
     });
     let labels = (options.label.as_deref(), options.subsystem.as_deref());
-    match (format, labels) {
-        (Format::Luks1, (None, None)) => {
-            let mut header = luks1::Header::read(device)?;
-            if let Some(uuid) = uuid {
-                header.set_uuid(device, uuid)?;
-            }
-            Ok(())
-        }
-        (Format::Luks2, (label, subsystem)) => {
-            let mut header = luks2::Header::read(device)?;
-            if LuksHeader::Luks2(Box::new(header.clone())).is_reencrypting() {
-                return Err(VolumeError::Reencrypting.into());
-            }
-            // A program that does not know the header's requirements must not change it.
-            header.keyslots_of_data()?;
-            if label.or(subsystem).is_some() {
-                header.set_labels(device, label, subsystem)?;
-            }
-            if let Some(uuid) = uuid {
-                header.set_uuid(device, uuid)?;
-            }
-            Ok(())
-        }
-        (format, _) => Err(Failure::new(
-            2,
-            format!("a {} volume has no labels", format.title()),
-            "LUKS2 has labels and a UUID, LUKS1 a UUID.",
-        )),
-    }
+    let set = operate::set_names(&devices.place(), format, labels, uuid);
+    set.map_err(|error| volume.at(error))
 }

@@ -2,7 +2,7 @@
 
 use super::arguments::VolumeArguments;
 use super::disk::Names;
-use super::open::Search;
+use super::open::searching;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, limits, print};
 use clap::Args;
@@ -33,9 +33,12 @@ pub fn run(options: &InfoOptions, names: &Names) -> Result<(), Failure> {
             volume.refuse_foreign_options(format)?;
             let opening = volume.tcrypt(family)?;
             let secret = options.secret.secret(format, volume.image())?;
-            let search = Search::start()?;
-            let watch = |progress| search.watch(progress);
-            let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
+            let limits = limits()?;
+            let unlocked = searching(|watch| {
+                opening.unlock(devices.data(), &secret, &limits, &|it| {
+                    watch(it.done, it.total)
+                })
+            })??;
             info::tcrypt(&opening, &unlocked)?
         }
         None => info::header(format, devices.header())?,

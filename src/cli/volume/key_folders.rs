@@ -1,8 +1,9 @@
-//! Folders of key files. Every file in one of them is a key file, so this program makes no file
-//! there: with it, the same options would open nothing any more.
+//! Files with secrets. No command writes to one: it would be lost. Every file in a folder of key
+//! files is a key file, so this program makes no file there: with it, the same options would open
+//! nothing any more.
 
-use super::disk::Names;
-use crate::cli::Failure;
+use super::disk::{Names, check_distinct};
+use crate::cli::{Failure, standard};
 use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,23 @@ const KEY_FILES: [&str; 3] = ["keyfiles", "outer_keyfiles", "protection_keyfiles
 /// The arguments that name files which commands make.
 const MADE: [&str; 4] = ["header", "output", "fuse", "resume"];
 
-/// Refuses a command that would make a file in a folder of its key files.
+/// The arguments that name files with secrets, and their options.
+const SECRETS: [(&str, &str); 11] = [
+    ("passphrase_file", "--passphrase-file"),
+    ("key_file", "--key-file"),
+    ("volume_key_file", "--volume-key-file"),
+    ("new_passphrase_file", "--new-passphrase-file"),
+    ("new_key_file", "--new-key-file"),
+    ("passphrase_files", "--keep-passphrase-file"),
+    ("key_files", "--keep-key-file"),
+    ("keyfiles", "--keyfile"),
+    ("outer_keyfiles", "--outer-keyfile"),
+    ("protection_keyfiles", "--protection-keyfile"),
+    ("protection_passphrase_file", "--protection-passphrase-file"),
+];
+
+/// Refuses a command that would write to a file with its secrets, or make a file in a folder of its
+/// key files.
 ///
 /// # Errors
 /// Exit code 2.
@@ -25,6 +42,14 @@ pub fn check(arguments: &ArgMatches, names: &Names) -> Result<(), Failure> {
         let all = here.try_get_many::<PathBuf>(id).ok().flatten();
         all.into_iter().flatten().cloned().collect::<Vec<_>>()
     };
+    let written = || MADE.iter().chain(&["image"]).flat_map(|id| paths(id));
+    for (id, option) in SECRETS {
+        for secret in paths(id) {
+            for written in written().filter(|path| path != Path::new("-")) {
+                check_distinct(option, standard::input(&secret), &written)?;
+            }
+        }
+    }
     let folders: Vec<PathBuf> = KEY_FILES
         .iter()
         .flat_map(|id| paths(id))

@@ -4,13 +4,13 @@ use super::arguments::{Volume, VolumeArguments};
 use super::backups::reminder;
 use super::disk::Names;
 use super::keyslot::{KdfArguments, NewSecretArguments};
-use super::open::Search;
-use super::secrets::{Empty, SecretArguments};
-use crate::cli::{Failure, print_done, standard};
+use super::open::searching;
+use super::secrets::SecretArguments;
+use crate::cli::{Failure, print_done};
 use clap::{Args, Subcommand};
 use volume::judge::Use;
 use volume::operate::{KeyChange, KeySlotCost, NewKey, PasswordChange};
-use volume::tcrypt::{Family, Progress};
+use volume::tcrypt::Family;
 use volume::{Format, Kdf, Limits, LuksHeader, Place};
 
 /// Options of `cryptmark volume passwd`.
@@ -80,7 +80,6 @@ struct KillOptions {
 /// Gives a keyslot another passphrase.
 pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
-    check_new(volume, &options.new)?;
     if let Some(family) = volume.family() {
         return tcrypt_passwd(options, volume, family);
     }
@@ -109,17 +108,9 @@ fn new_key(
     let new = NewKey {
         secret: new.secret(volume.image())?,
         cost: kdf.into(),
-        allow_empty: new.empty() == Empty::Allowed,
+        allow_empty: new.allow_empty_passphrase,
     };
     Ok((new, kdf))
-}
-
-/// Refuses a new secret in a file that the command changes, because the secret would be lost.
-fn check_new(volume: &Volume, new: &NewSecretArguments) -> Result<(), Failure> {
-    for (option, path) in new.named() {
-        volume.check_distinct(option, standard::input(path))?;
-    }
-    Ok(())
 }
 
 /// Sets another passphrase of a TrueCrypt or VeraCrypt volume, in the header and its copy.
@@ -133,27 +124,21 @@ fn tcrypt_passwd(options: &PasswdOptions, volume: &Volume, family: Family) -> Re
             "Omit it: the volume keeps its key derivation.",
         ));
     }
-    let place = volume.devices(Use::ChangeHeader)?.into_place();
+    let place = volume.devices(Use::ChangeHeader)?.place();
     let secret = options.secret.secret(family.format(), volume.image())?;
     let wanted = volume.options(false)?;
     let said = |error| volume.at(error);
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
-    let change = PasswordChange::begin(&place, &secret, &wanted, &watch).map_err(said)?;
-    drop(search);
-    let empty = options.new.empty() == Empty::Allowed;
+    let change = searching(|it| PasswordChange::begin(&place, &secret, &wanted, it))?;
+    let change = change.map_err(said)?;
     let new = NewKey {
         secret: options
             .new
             .secret_beside(volume.image(), change.has_keyfiles())?,
         cost: KeySlotCost::default(),
-        allow_empty: empty,
+        allow_empty: options.new.allow_empty_passphrase,
     };
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
-    let weak = change.finish(&new, &watch).map_err(said)?;
-    drop(search);
-    if let Some(weak) = weak {
+    let weak = searching(|watch| change.finish(&new, watch))?;
+    if let Some(weak) = weak.map_err(said)? {
         eprintln!("warning: {weak}");
     }
     print_done("the volume opens with the new passphrase\n");
@@ -170,7 +155,6 @@ pub fn key(options: &KeyOptions, names: &Names) -> Result<(), Failure> {
 
 fn add(options: &AddOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
-    check_new(volume, &options.new)?;
     let (place, format) = look(volume)?;
     let secret = options.secret.secret(format, volume.image())?;
     let change = KeyChange::begin(&place, &secret, volume.key_slot(), Limits::default())?;
@@ -226,7 +210,7 @@ fn opened(volume: &Volume, use_: Use) -> Result<(Place, Format), Failure> {
     let format = volume.format(devices.header())?;
     volume.check_luks(devices.header())?;
     match format {
-        Format::Luks1 | Format::Luks2 => Ok((devices.into_place(), format)),
+        Format::Luks1 | Format::Luks2 => Ok((devices.place(), format)),
         other => Err(Failure::new(
             2,
             format!("a {} volume has no key slots", other.title()),

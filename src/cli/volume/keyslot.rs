@@ -1,29 +1,24 @@
 //! The cost of opening a new key slot, its secret, and the choice of old key slots that stay when
 //! the volume key changes.
 
-use super::secrets::{self, Empty};
+use super::secrets;
 use crate::cli::Failure;
 use crate::cli::progress::Progress;
 use block::BlockDevice;
 use cipher::Key;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use volume::luks2::Header;
 use volume::operate::{self, KeySlotCost};
-use volume::{Argon2Variant, Format, Given, Hash, Kdf, KdfKind, Limits, Secret, VolumeError};
-
-/// Something that was to open a keyslot opens none.
-const NONE_FITS: VolumeError = VolumeError::NoKeyslotFits {
-    given: Given::Other,
-};
+use volume::{Format, Hash, Kdf, KdfKind, Limits, VolumeError};
 
 /// The options that say how a passphrase becomes the key of a keyslot.
 #[derive(Debug, Args)]
 pub struct KdfArguments {
     /// Key derivation [default: argon2id; for LUKS1 pbkdf2]
-    #[arg(long, value_enum)]
-    pbkdf: Option<KdfName>,
+    #[arg(long, value_parser = ["pbkdf2", "argon2i", "argon2id"])]
+    pbkdf: Option<String>,
     /// Time that opening takes on this machine, in milliseconds [default: 2000]
     #[arg(long, short = 'i', value_name = "MS")]
     iter_time: Option<u64>,
@@ -36,25 +31,6 @@ pub struct KdfArguments {
     /// Parallel lanes of Argon2 [default: the number of cores, at most 4]
     #[arg(long, value_name = "N")]
     pbkdf_parallel: Option<u32>,
-}
-
-/// cryptsetup's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum KdfName {
-    Pbkdf2,
-    Argon2i,
-    Argon2id,
-}
-
-impl KdfName {
-    /// The derivation; the hash of PBKDF2 is chosen later.
-    const fn kind(self) -> KdfKind {
-        match self {
-            Self::Pbkdf2 => KdfKind::Pbkdf2(Hash::Sha256),
-            Self::Argon2i => KdfKind::Argon2(Argon2Variant::I),
-            Self::Argon2id => KdfKind::Argon2(Argon2Variant::Id),
-        }
-    }
 }
 
 impl KdfArguments {
@@ -85,7 +61,7 @@ impl KdfArguments {
         find: impl FnOnce(KeySlotCost) -> Result<Kdf, VolumeError>,
     ) -> Result<Kdf, Failure> {
         let cost = KeySlotCost {
-            kind: self.pbkdf.map(KdfName::kind),
+            kind: self.pbkdf.as_deref().and_then(KdfKind::named),
             time: self.iter_time.map(Duration::from_millis),
             iterations: self.pbkdf_force_iterations,
             memory_kib: self.pbkdf_memory,
@@ -109,28 +85,13 @@ pub struct NewSecretArguments {
     new_key_file: Option<PathBuf>,
     /// Allow an empty new passphrase; anyone can open the volume then
     #[arg(long)]
-    allow_empty_passphrase: bool,
+    pub allow_empty_passphrase: bool,
 }
 
 impl NewSecretArguments {
     /// Whether an option says where the secret is.
     pub fn is_given(&self) -> bool {
         self.new_passphrase_file.is_some() || self.new_key_file.is_some()
-    }
-
-    /// The files that options name.
-    pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
-        let options = [
-            ("--new-passphrase-file", &self.new_passphrase_file),
-            ("--new-key-file", &self.new_key_file),
-        ];
-        let named = options.into_iter();
-        named.filter_map(|(option, path)| Some((option, path.as_deref()?)))
-    }
-
-    /// Whether the user insists on an empty passphrase.
-    pub fn empty(&self) -> Empty {
-        Empty::if_allowed(self.allow_empty_passphrase)
     }
 
     /// The new secret: asked for twice if no option says.
@@ -140,11 +101,11 @@ impl NewSecretArguments {
 
     /// The same, for a volume that may open with key files alone.
     pub fn secret_beside(&self, image: &Path, keyfiles: bool) -> Result<Key, Failure> {
-        let empty = Empty::if_allowed(self.allow_empty_passphrase || keyfiles);
+        let may_be_empty = self.allow_empty_passphrase || keyfiles;
         match (&self.new_passphrase_file, &self.new_key_file) {
-            (Some(path), _) => empty.checked(secrets::passphrase_in(path)?),
+            (Some(path), _) => secrets::checked(secrets::passphrase_in(path)?, may_be_empty),
             (None, Some(path)) => secrets::key_in(path),
-            (None, None) => secrets::ask_twice(image, empty),
+            (None, None) => secrets::ask_twice(image, may_be_empty),
         }
     }
 }
@@ -179,22 +140,9 @@ impl KeptArguments {
         first: (u32, Key),
         ask: bool,
     ) -> Result<Vec<(u32, Key)>, Failure> {
+        let limits = Limits::default();
+        let left = |kept: &[(u32, Key)]| operate::left(header, kept, &limits);
         let mut kept = vec![first];
-        let left = |kept: &[(u32, Key)]| -> Result<Vec<u32>, Failure> {
-            let all = header.keyslots_of_data()?.iter().copied();
-            let is_kept = |slot: &u32| kept.iter().any(|(other, _)| other == slot);
-            // A slot that no passphrase opens here cannot be kept.
-            let opens = |slot: &u32| header.check_keyslot(*slot, &Limits::default()).is_ok();
-            Ok(all.filter(|slot| !is_kept(slot) && opens(slot)).collect())
-        };
-        let opens = |slot: u32, secret: Key| -> Result<Option<(u32, Key)>, Failure> {
-            let copy = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
-            match header.unlock(device, &copy, Some(slot), &Limits::default()) {
-                Ok(_) => Ok(Some((slot, secret))),
-                Err(VolumeError::NoKeyslotFits { .. }) => Ok(None),
-                Err(error) => Err(error.into()),
-            }
-        };
         let lines = self
             .passphrase_files
             .iter()
@@ -202,7 +150,7 @@ impl KeptArguments {
         let wholes = self.key_files.iter().map(|path| secrets::key_in(path));
         for secret in lines.chain(wholes) {
             let secret = secret?;
-            let slot = operate::opened(header, device, &kept, &secret, &Limits::default())?;
+            let slot = operate::opened(header, device, &left(&kept)?, &secret, &limits)?;
             kept.push((slot, secret));
         }
         if !ask || !secrets::can_ask() {
@@ -215,13 +163,15 @@ impl KeptArguments {
                 if secret.as_bytes().is_empty() {
                     break;
                 }
-                match opens(slot, secret)? {
-                    Some(found) => {
-                        kept.push(found);
+                match operate::opened(header, device, &[slot], &secret, &limits) {
+                    Ok(slot) => {
+                        kept.push((slot, secret));
                         break;
                     }
-                    None if nth == TRIES => return Err(NONE_FITS.into()),
-                    None => question = format!("That does not open key slot {slot}. Try again: "),
+                    Err(VolumeError::NoKeyslotFits { .. }) if nth < TRIES => {
+                        question = format!("That does not open key slot {slot}. Try again: ");
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
         }

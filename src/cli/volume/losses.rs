@@ -1,13 +1,12 @@
 //! Descriptions of the data that would be lost, before anything is overwritten.
 
 use super::disk::{self, Names};
-use super::recognise::is_unsupported;
 use crate::cli::Failure;
 use block::signature;
 use std::fs::File;
 use std::path::Path;
 use volume::judge::{State, Use};
-use volume::{VolumeError, operate};
+use volume::{VolumeError, is_unsupported, operate};
 
 /// Refuses to let `place` be overwritten if it is in use, or a reencryption of it has stopped.
 /// To be called before it is opened for writing.
@@ -45,8 +44,8 @@ pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
     if content.is_blank() {
         return Ok(());
     }
-    let disk = Names::default().open(place, Use::Read)?;
-    operate::check_content(&content, &disk, &[]).map_err(|error| at(place, error))
+    let disk = Names::default().open(place, Use::Read)?.device;
+    operate::check_content(&content, &*disk, &[]).map_err(|error| at(place, error))
 }
 
 /// The losses that the user accepts with `--yes`: all that can be accepted.

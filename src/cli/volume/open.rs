@@ -2,13 +2,10 @@
 
 use super::arguments::{Devices, Volume, VolumeArguments};
 use super::disk::Names;
-use super::header::{check_to_write, unlock_alone};
-use super::losses;
 use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, limits, print, stop_on_signal};
 use block::{BlockError, signature};
-use cipher::Key;
 use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,8 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use volume::judge::{State, Use};
 use volume::operate;
 use volume::{
-    Access, Format, Limits, Opened, Opening, Parameters, Row, Secret, Terms, VolumeError, Warning,
-    bestcrypt, has_equal_halves, tcrypt,
+    Access, Format, Limits, Locked, LuksHeader, Opened, Row, VolumeError, Warning, bestcrypt,
 };
 
 /// Options of `cryptmark volume open`.
@@ -37,13 +33,13 @@ pub fn run(options: &OpenOptions, names: &Names) -> Result<(), Failure> {
     if opened_as == Format::Bestcrypt && !volume.is_experimental() {
         return bestcrypt(options, volume, &devices);
     }
-    if let Some(text) = unlock_alone(volume, &options.secret, &devices)? {
+    if let Some(text) = backup(options, volume, &devices, opened_as)? {
         return print(&text);
     }
     let opened = unlock(volume, &options.secret, &devices, READ)?;
     let mut text = match (opened.slot, &opened.bitlk) {
         (Some(slot), Some(_)) => format!("protector   {slot}\n"),
-        (Some(slot), None) => format!("keyslot     {slot}\n"),
+        (Some(slot), None) => keyslot(slot),
         (None, _) => String::new(),
     };
     let rows = opened.rows.iter().map(|Row { mapping, .. }| mapping);
@@ -88,9 +84,9 @@ pub fn run(options: &OpenOptions, names: &Names) -> Result<(), Failure> {
             );
         }
         if opened_as == Format::Plain {
-            let tried = match volume.earlier_plain()? {
-                Some(_) => " Both were tried.",
-                None => "",
+            let tried = match volume.plain_parameters().is_default_plain() {
+                true => " Both were tried.",
+                false => "",
             };
             eprintln!("{PLAIN_DEFAULTS}.{tried}");
         }
@@ -109,13 +105,42 @@ fn bestcrypt(options: &OpenOptions, volume: &Volume, devices: &Devices) -> Resul
     let header = bestcrypt::Header::read(devices.data())?;
     let secret = options.secret.secret(Format::Bestcrypt, volume.image())?;
     let unlocked = header.unlock(devices.data(), &secret, &Limits::default())?;
-    let slot = unlocked
-        .slot
-        .map_or_else(String::new, |slot| format!("keyslot     {slot}\n"));
+    let slot = unlocked.slot.map_or_else(String::new, keyslot);
     print(&format!(
         "{slot}key         {} bits\n",
         unlocked.key.len() * 8
     ))
+}
+
+/// Opens the header in a file that ends where the data would begin, and says so; nothing if there
+/// are data, or no header of LUKS.
+fn backup(
+    options: &OpenOptions,
+    volume: &Volume,
+    devices: &Devices,
+    format: Format,
+) -> Result<Option<String>, Failure> {
+    let device = devices.data();
+    let header = LuksHeader::read(device);
+    let Some(header) = header.ok().filter(|header| header.is_alone(device)) else {
+        return Ok(None);
+    };
+    if volume.header_path().is_some() || !matches!(format, Format::Luks1 | Format::Luks2) {
+        return Ok(None);
+    }
+    volume.refuse_foreign_options(format)?;
+    let secret = options.secret.secret(format, volume.image())?;
+    let unlocked = header.unlock(device, &secret, volume.key_slot(), &limits()?)?;
+    let slot = unlocked.slot.map_or_else(String::new, keyslot);
+    Ok(Some(format!(
+        "{slot}key         {} bits\nthe header is sound, and what was given opens it; this is a \
+         backup of a header, without data\n",
+        unlocked.key.len() * 8
+    )))
+}
+
+fn keyslot(slot: u32) -> String {
+    format!("keyslot     {slot}\n")
 }
 
 /// Opens a volume for reading, which loses nothing.
@@ -129,80 +154,16 @@ pub fn unlock(
     devices: &Devices,
     (access, accepted): (Access, &[State]),
 ) -> Result<Opened, Failure> {
-    let meanwhile = volume.meanwhile(devices.header())?;
-    let format = match &meanwhile {
-        Some(_) => Format::Luks2,
-        None => volume.format(devices.header())?,
-    };
-    let mut opening = match &meanwhile {
-        Some(_) => Parameters::default().opening(format)?,
-        None => volume.opening(format)?,
-    };
-    let of_header = match (access, volume.named_header()) {
-        (Access::Write, Some(named)) => check_to_write(named, volume.image(), devices)?,
-        _ => None,
-    };
+    let place = devices.place();
+    let said = |error| volume.at(error);
+    let options = volume.open_options(access, accepted)?;
+    let locked = Locked::find(&place, &options).map_err(said)?;
     let secret = match secret.given() {
-        None if opening.needs_no_secret(devices.header())? => {
-            Secret::Passphrase(Key::from_slice(&[]))
-        }
-        _ => secret.secret(format, volume.image())?,
+        None if locked.opens_by_itself() => None,
+        _ => Some(secret.secret(locked.format(), volume.image())?),
     };
-    let secret = match &meanwhile {
-        Some(meanwhile) => meanwhile.secret(&secret)?,
-        None => secret,
-    };
-    let search = Search::start()?;
-    let watch = |progress| search.watch(progress);
-    let limits = limits()?;
-    let mut header = devices.header();
-    // The header of an encrypted system is on the disk, before its partitions.
-    if let Opening::Tcrypt(tcrypt) = &mut opening
-        && tcrypt.place == tcrypt::Place::System
-        && let Some((disk, start)) = devices.data().on_disk()
-    {
-        tcrypt.partition = Some(start.offset);
-        header = disk;
-    }
-    // A write now might change the data by which the reencryption recognises them.
-    let beside = volume.named_header().is_none() && operate::is_beside(&volume.site())?;
-    if access == Access::Write && beside {
-        return Err(VolumeError::RecoveryNeeded.into());
-    }
-    let reading = Terms::reading(&limits, &watch);
-    let unlock = |opening: &Opening, terms: &Terms| {
-        let opened = opening.unlock(header, devices.data(), &secret, terms);
-        opened.map_err(|error| losses::at(volume.image(), error))
-    };
-    let mut opening = &opening;
-    let earlier = volume.earlier_plain()?;
-    if let Some(earlier) = &earlier
-        && !is_known(unlock(opening, &reading)?, devices)?
-        && is_known(unlock(earlier, &reading)?, devices)?
-    {
-        eprintln!(
-            "note: the volume was made with the defaults of cryptsetup up to 2.6: \
-             -c aes-cbc-essiv:sha256 -s 256 --hash ripemd160"
-        );
-        opening = earlier;
-    }
-    let terms = Terms {
-        access,
-        accepted,
-        ..reading
-    };
-    let opened = unlock(opening, &terms)?;
-    let weak = |row: &Row| has_equal_halves(row.mapping.spec, &row.mapping.key);
-    if opened.rows.iter().any(weak) {
-        eprintln!(
-            "warning: both halves of the volume key are the same, so that XTS protects less: \
-             copy the data into a new volume"
-        );
-    }
-    drop(search);
-    if let Some(warning) = of_header {
-        eprintln!("warning: {warning}");
-    }
+    let opened = searching(|watch| locked.unlock(secret.as_ref(), &|it| watch(it.done, it.total)))?;
+    let opened = opened.map_err(said)?;
     if opened.by_copy {
         eprintln!(
             "warning: the header is damaged or cannot be read, and its copy opened the volume: \
@@ -215,17 +176,16 @@ pub fn unlock(
     Ok(opened)
 }
 
-/// Whether the plaintext has anything with a name.
-fn is_known(opened: Opened, devices: &Devices) -> Result<bool, Failure> {
-    let plaintext = opened.device(devices.header(), devices.data())?;
-    let names = signature::names(&*plaintext).map_err(VolumeError::Block)?;
-    Ok(!names.is_empty())
-}
-
 /// A search for a key derivation, as the user sees it.
 pub struct Search {
     bar: Progress,
     stop: Arc<AtomicBool>,
+}
+
+/// Does `work`, and shows how far its search for a key derivation is.
+pub fn searching<T>(work: impl FnOnce(operate::Report<'_>) -> T) -> Result<T, Failure> {
+    let search = Search::start()?;
+    Ok(work(&|done, total| search.watch(done, total)))
 }
 
 impl Search {
@@ -238,8 +198,8 @@ impl Search {
     }
 
     /// Shows how far it is, and says whether to go on.
-    pub fn watch(&self, progress: tcrypt::Progress) -> ControlFlow<()> {
-        self.bar.searched(progress.done, progress.total);
+    pub fn watch(&self, done: u64, total: u64) -> ControlFlow<()> {
+        self.bar.searched(done, total);
         match self.stop.load(Ordering::Relaxed) {
             true => ControlFlow::Break(()),
             false => ControlFlow::Continue(()),

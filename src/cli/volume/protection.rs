@@ -2,7 +2,7 @@
 //! it is by whatever writes to the outer one.
 
 use super::arguments::{Devices, VolumeArguments};
-use super::open::Search;
+use super::open::searching;
 use super::secrets::passphrase_in;
 use crate::cli::{Failure, limits};
 use block::ByteRange;
@@ -60,9 +60,12 @@ impl ProtectionArguments {
             ..tcrypt::Opening::new(family)
         };
         let secret = Secret::Passphrase(passphrase_in(path)?);
-        let search = Search::start()?;
-        let watch = |progress| search.watch(progress);
-        let unlocked = opening.unlock(devices.data(), &secret, &limits()?, &watch)?;
+        let limits = limits()?;
+        let unlocked = searching(|watch| {
+            opening.unlock(devices.data(), &secret, &limits, &|it| {
+                watch(it.done, it.total)
+            })
+        })??;
         Ok(unlocked.within_outer(devices.data())?)
     }
 }

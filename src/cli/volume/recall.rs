@@ -2,8 +2,8 @@
 
 mod kept;
 
-use super::arguments::{Devices, Volume, VolumeArguments};
-use super::disk::{Names, check_distinct};
+use super::arguments::{Devices, VolumeArguments};
+use super::disk::Names;
 use super::secrets::{SecretArguments, can_ask};
 use super::typed;
 use crate::cli::progress::Progress;
@@ -89,7 +89,9 @@ pub fn run(options: &RecallOptions, names: &Names) -> Result<(), Failure> {
         }
         _ => volume.opening(format)?,
     };
-    options.check_files(volume)?;
+    if let Some(path) = &options.resume {
+        volume.check_distinct("--resume", path)?;
+    }
     if opening.needs_no_secret(devices.header())? {
         return Err(Failure::new(
             2,
@@ -114,18 +116,6 @@ pub fn run(options: &RecallOptions, names: &Names) -> Result<(), Failure> {
 }
 
 impl RecallOptions {
-    /// Refuses to keep the search in a file that the command reads.
-    fn check_files(&self, volume: &Volume) -> Result<(), Failure> {
-        let Some(path) = &self.resume else {
-            return Ok(());
-        };
-        volume.check_distinct("--resume", path)?;
-        for (_, named) in self.secret.named() {
-            check_distinct("--resume", path, named)?;
-        }
-        Ok(())
-    }
-
     /// Searches, and says what is found.
     fn search(
         &self,

@@ -1,12 +1,10 @@
 //! `cryptmark volume reencrypt`: another cipher or key for the data where it is.
 
-use super::arguments::{Volume, VolumeArguments};
+use super::arguments::VolumeArguments;
 use super::disk::Names;
-use super::header::refused;
 use super::keyslot::{KdfArguments, KeptArguments};
 use super::open::Search;
-use super::recognise;
-use super::secrets::{Empty, SecretArguments};
+use super::secrets::SecretArguments;
 use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
 use block::BlockDevice;
@@ -15,10 +13,9 @@ use clap::Args;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use volume::judge::{State, Use};
 use volume::luks2::Header;
 use volume::operate::{self, Caller, Change, Reencrypted};
-use volume::{Format, Hash, Kdf, Secret, VolumeError, tcrypt};
+use volume::{Format, Hash, Kdf, Secret, VolumeError};
 
 /// Options of `cryptmark volume reencrypt`.
 ///
@@ -75,24 +72,11 @@ pub fn run(options: &ReencryptOptions, names: &Names) -> Result<(), Failure> {
     let done = operate::reencrypt(&volume.site(), change, &wanted, &asked);
     // Its bar goes before anything is said.
     drop(asked);
-    match done.map_err(|error| said(volume, error))? {
+    match done.map_err(|error| volume.at(error))? {
         Reencrypted::Done => print("done\n"),
         Reencrypted::PutBack => {
             print("the header is back in its place; no reencryption had begun\n")
         }
-    }
-}
-
-/// What is said of this error.
-fn said(volume: &Volume, error: VolumeError) -> Failure {
-    let is_told = matches!(&error, VolumeError::Judged(it) if it.state == State::OtherHeader);
-    let devices = is_told.then(|| volume.devices(Use::Read).ok()).flatten();
-    match (devices, volume.named_header()) {
-        (Some(devices), Some(named)) => {
-            let headers: [&dyn BlockDevice; 2] = [devices.header(), devices.data()];
-            refused(named, volume.image(), headers, error)
-        }
-        _ => volume.at(recognise::with_text(volume.image(), error)),
     }
 }
 
@@ -124,9 +108,11 @@ impl Caller for Asked<'_> {
     }
 
     fn new_secret(&self) -> Result<Key, VolumeError> {
-        let empty = Empty::if_allowed(self.options.allow_empty_passphrase);
-        let image = self.options.volume.image();
-        Ok(self.options.secret.first_secret(image, empty)?)
+        let (image, may_be_empty) = (
+            self.options.volume.image(),
+            self.options.allow_empty_passphrase,
+        );
+        Ok(self.options.secret.first_secret(image, may_be_empty)?)
     }
 
     fn kept(
@@ -174,7 +160,7 @@ impl Caller for Asked<'_> {
             }
         }
         match &*shown {
-            Shown::Search(search) => search.watch(tcrypt::Progress { done, total }),
+            Shown::Search(search) => search.watch(done, total),
             _ => ControlFlow::Continue(()),
         }
     }

@@ -2,13 +2,12 @@
 
 use super::arguments::{Extent, VolumeArguments};
 use super::disk::Names;
-use super::open::Search;
+use super::open::searching;
 use super::secrets::SecretArguments;
 use crate::cli::{Failure, print_done};
 use clap::Args;
 use volume::judge::Use;
 use volume::operate;
-use volume::tcrypt::Progress;
 
 /// Options of `cryptmark volume resize`.
 #[derive(Debug, Args)]
@@ -33,24 +32,16 @@ pub fn run(options: &ResizeOptions, names: &Names) -> Result<(), Failure> {
     if let Some(format) = format {
         volume.refuse_foreign_options(format)?;
     }
-    let mut place = volume.devices(Use::ChangeLayout)?.into_place();
+    let mut place = volume.devices(Use::ChangeLayout)?.place();
     if format.is_none() {
         volume.format(place.header())?;
         volume.check_luks(place.header())?;
     }
     let secret = format.map(|format| options.secret.secret(format, volume.image()));
     let secret = secret.transpose()?;
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
     let wanted = volume.options(options.yes)?;
-    let resized = operate::resize(
-        &mut place,
-        options.to.bytes,
-        secret.as_ref(),
-        &wanted,
-        &watch,
-    );
-    drop(search);
+    let (to, secret) = (options.to.bytes, secret.as_ref());
+    let resized = searching(|watch| operate::resize(&mut place, to, secret, &wanted, watch))?;
     let bytes = resized.map_err(|error| volume.at(error))?;
     if let (None, Some(option)) = (format, options.secret.given()) {
         eprintln!("note: {option} was not needed: a LUKS volume changes its size without a secret");

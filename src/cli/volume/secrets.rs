@@ -100,11 +100,11 @@ impl SecretArguments {
     }
 
     /// The secret that a new volume will open with. It is asked for twice if no option gives it.
-    pub fn first_secret(&self, image: &Path, empty: Empty) -> Result<Key, Failure> {
+    pub fn first_secret(&self, image: &Path, may_be_empty: bool) -> Result<Key, Failure> {
         match (&self.key_file, &self.passphrase_file) {
             (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
-            (None, Some(path)) => empty.checked(passphrase_in(path)?),
-            (None, None) => ask_twice(image, empty),
+            (None, Some(path)) => checked(passphrase_in(path)?, may_be_empty),
+            (None, None) => ask_twice(image, may_be_empty),
         }
     }
 
@@ -133,46 +133,23 @@ pub fn key_in(path: &Path) -> Result<Key, Failure> {
     read(path, 0, None)
 }
 
-/// Whether a new passphrase may be empty. All users can open a volume whose passphrase is empty.
-/// Most often it comes from a pipe that has ended, or from Enter pressed twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Empty {
-    /// It is refused.
-    Refused,
-    /// The user has said so, or key files are the secret.
-    Allowed,
-}
-
-impl Empty {
-    /// Allowed if `allowed`.
-    pub fn if_allowed(allowed: bool) -> Self {
-        match allowed {
-            true => Self::Allowed,
-            false => Self::Refused,
-        }
-    }
-
-    /// `secret`, which is going to be set.
-    ///
-    /// # Errors
-    /// Exit code 2 if it is empty and may not be.
-    pub fn checked(self, secret: Key) -> Result<Key, Failure> {
-        match (self, secret.is_empty()) {
-            (Self::Refused, true) => Err(Failure::new(
-                2,
-                "the new passphrase is empty",
-                "Give one on the next line of standard input, in a file or on a terminal, or \
-                 confirm with --allow-empty-passphrase.",
-            )),
-            _ => Ok(secret),
-        }
+/// `secret`, which is going to be set, unless it is empty and must not be. All users can open a
+/// volume whose passphrase is empty. Most often it comes from a pipe that has ended, or from Enter
+/// pressed twice.
+///
+/// # Errors
+/// Exit code 2.
+pub fn checked(secret: Key, may_be_empty: bool) -> Result<Key, Failure> {
+    match secret.is_empty() && !may_be_empty {
+        true => Err(VolumeError::EmptyPassphrase.into()),
+        false => Ok(secret),
     }
 }
 
 /// A new passphrase, asked for twice.
-pub fn ask_twice(image: &Path, empty: Empty) -> Result<Key, Failure> {
+pub fn ask_twice(image: &Path, may_be_empty: bool) -> Result<Key, Failure> {
     let first = ask(&format!("New passphrase for {}: ", image.display()))?;
-    let first = empty.checked(first)?;
+    let first = checked(first, may_be_empty)?;
     if !can_ask() {
         return Ok(first);
     }

@@ -9,7 +9,7 @@
 //! ```
 
 use super::arguments::{Volume, VolumeArguments};
-use super::disk::{Disk, whole_name};
+use super::disk::whole_name;
 use super::losses::accepted;
 use super::open::unlock;
 use super::protection::ProtectionArguments;
@@ -25,11 +25,11 @@ use block::hold;
 use block::layer::{Protected, Trim, TrimPolicy};
 use block::{BlockDevice, BlockError};
 use clap::Args;
+use jiff::SignedDuration;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 use volume::judge::Use;
@@ -62,30 +62,17 @@ pub struct ServiceArguments {
     #[arg(long)]
     daemon: bool,
     /// Lock after this much idle time, e.g. 90s or 10m
-    #[arg(long, value_name = "TIME")]
-    lock_after: Option<LockAfter>,
+    #[arg(long, value_name = "TIME", value_parser = idle)]
+    lock_after: Option<Duration>,
 }
 
-/// A time without use.
-#[derive(Clone, Copy, Debug)]
-struct LockAfter(Duration);
-
-impl FromStr for LockAfter {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-        let unit = match &text[digits.len()..] {
-            "" | "s" => 1,
-            "m" | "min" => 60,
-            "h" => 3600,
-            _ => return Err("give seconds, or a time such as 90s, 10m or 2h".into()),
-        };
-        match digits.parse::<u32>() {
-            Ok(number) if number > 0 => Ok(Self(Duration::from_secs(u64::from(number) * unit))),
-            _ => Err("give a whole number of at least 1".into()),
-        }
-    }
+/// A time such as 90s, 10m or 2h, or a number of seconds.
+fn idle(text: &str) -> Result<Duration, &'static str> {
+    let seconds = text.parse().map(SignedDuration::from_secs);
+    let time = seconds.or_else(|_| text.parse::<SignedDuration>());
+    let time = time.ok().filter(|time| time.as_secs() > 0);
+    time.and_then(|time| Duration::try_from(time).ok())
+        .ok_or("give a time of at least 1s, such as 90s, 10m or 2h")
 }
 
 impl ServiceArguments {
@@ -140,7 +127,7 @@ impl ServiceArguments {
             read_only: self.read_only,
             trim,
             daemon: self.daemon,
-            lock_after: self.lock_after.map(|time| time.0),
+            lock_after: self.lock_after,
         }))
     }
 
@@ -164,7 +151,7 @@ pub struct Serving {
 /// Has the header of a LUKS2 volume remember that discards leave zeros; says whether it does. Other
 /// formats cannot remember it: what asks for zeros gets zeros that are written, and discards leave
 /// noise.
-fn remember_holes(volume: &Volume, header: &Disk) -> Result<bool, Failure> {
+fn remember_holes(volume: &Volume, header: &dyn BlockDevice) -> Result<bool, Failure> {
     match volume.format(header)? {
         Format::Luks2 => Ok(luks2::Header::read(header)?.remember_holes(header)?),
         _ => Ok(false),
@@ -209,27 +196,27 @@ impl Serving {
             false => (::volume::Access::Write, ::serve::Access::Write),
         };
         let mut opened = unlock(volume, secret, &devices, (access, accepted(yes)))?;
+        if self.trim != TrimPolicy::Block && !self.read_only {
+            warn_of_hidden(volume, protection);
+        }
         if self.trim == TrimPolicy::Pass {
             opened = opened.allowing_discards();
-            if !self.read_only {
-                warn_of_hidden(volume, protection);
-                if remember_holes(volume, devices.header())? {
-                    opened = opened.reading_holes();
-                }
+            if !self.read_only && remember_holes(volume, devices.header())? {
+                opened = opened.reading_holes();
             }
         }
         let allocation = opened.allocation(devices.header(), devices.data());
-        let [header, data] = devices.shared();
+        let [header, data] = devices.place().devices();
         let hidden = protection.range(volume, &devices)?;
         let data: Arc<dyn BlockDevice> = Arc::new(Protected::new(data, hidden));
         let device = Trim::new(opened.device(header, data)?, self.trim);
         let mut export = Export::new(Arc::new(device), served);
-        if devices.data().keeps_lost_writes {
+        if devices.disk().keeps_lost_writes {
             export = export.keeping_lost_writes();
         }
         let note = self.service.listener();
         // Memory answers at once, and a disk only when it has got there.
-        let threads = match devices.data().answers_at_once {
+        let threads = match devices.disk().answers_at_once {
             true => 1,
             false => THREADS,
         };
@@ -390,12 +377,13 @@ mod tests {
             ("10m", 600),
             ("2min", 120),
             ("2h", 7200),
+            ("1.5m", 90),
         ] {
-            let time: LockAfter = text.parse().unwrap();
-            assert_eq!(time.0, Duration::from_secs(seconds), "{text}");
+            let time = idle(text).unwrap();
+            assert_eq!(time, Duration::from_secs(seconds), "{text}");
         }
-        for text in ["", "0", "m", "-1", "1d", "1.5m", "10 m"] {
-            assert!(text.parse::<LockAfter>().is_err(), "{text}");
+        for text in ["", "0", "m", "-1", "1d", "10x"] {
+            assert!(idle(text).is_err(), "{text}");
         }
     }
 }

@@ -9,17 +9,12 @@ mod scratch;
 use super::Failure;
 use crate::cli::{print, stop_on_signal};
 use block::layer::TrimPolicy;
-use block::layers::{Layer, LayerError, Layers};
+use block::layers::{Layer, LayerError, Layers, Seen, Trial, WRITTEN};
 use clap::Args;
 use scratch::Scratch;
-use std::fs::{self, File};
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
-/// The amount that is written and deleted, MiB, unless there is less room.
-const WRITTEN: u64 = 32;
 /// Columns of a map.
 const COLUMNS: usize = 64;
 
@@ -110,62 +105,21 @@ fn unconfirmed(directory: &Path) -> Failure {
     )
 }
 
-/// Writes, deletes, discards, and says what each layer heard of it.
+/// Says what each layer heard of a discard.
 fn check(directory: &Path, layers: &Layers) -> Result<String, Failure> {
-    let failed = |error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot write in {}: {error}", directory.display()),
-            "Choose a directory that is mounted for writing and has room for 32 MiB.",
-        )
-    };
-    let path = directory.join(format!(".cryptmark-trim-{}", std::process::id()));
-    let written = File::create_new(&path)
-        .and_then(|mut file| {
-            let mut noise = ::block::AlignedBuffer::new(1 << 20);
-            for round in 0..WRITTEN {
-                for (at, byte) in noise.iter_mut().enumerate() {
-                    *byte = (((at as u64 + round) * 2_654_435_761) >> 13) as u8;
-                }
-                file.write_all(&noise)?;
-            }
-            file.sync_all()
-        })
-        .map_err(failed);
-    let uncounted = |error: io::Error| {
-        Failure::new(
-            1,
-            format!("cannot read what was discarded: {error}"),
-            "The kernel has to count discards: Linux 4.18 or later.",
-        )
-    };
-    let before = layers.counts().map_err(uncounted);
-    // Also what could not be written whole.
-    let removed = fs::remove_file(&path).map_err(failed);
-    written.and(removed)?;
-    rustix::fs::syncfs(File::open(directory).map_err(failed)?)
-        .map_err(|error| failed(error.into()))?;
-    let said = fstrim(directory)?;
-    let after = layers.counts().map_err(uncounted);
-
-    let mut text = match &said {
+    let trial = Trial::run(directory, layers)?;
+    let mut text = match &trial.sent {
         Ok(bytes) => format!("  {:<28} discards {}\n", "file system", megabytes(*bytes)),
         Err(said) => format!("  {:<28} cannot discard: {said}\n", "file system"),
     };
-    let mut arrived = said.is_ok();
-    let mut stopped = None;
-    for ((layer, before), after) in layers.names().zip(before?).zip(after?) {
-        let heard = after.saturating_sub(before);
-        text += &format!("  {:<28} {}\n", layer.name, told(layer, heard));
-        if heard == 0 && arrived {
-            arrived = false;
-            stopped = Some(layer.name.clone());
-        }
+    for (layer, heard) in &trial.heard {
+        text += &format!("  {:<28} {}\n", layer.name, told(layer, *heard));
     }
-    text += &match (arrived, stopped) {
-        (true, _) => "  TRIM arrives.\n".to_owned(),
-        (false, Some(layer)) => format!("  TRIM does not reach {layer}.\n"),
-        (false, None) => "  The file system sends no TRIM.\n".to_owned(),
+    let deaf = trial.heard.iter().find(|(_, heard)| *heard == 0);
+    text += &match (trial.sent, deaf) {
+        (Err(_), _) => "  The file system sends no TRIM.\n".to_owned(),
+        (Ok(_), None) => "  TRIM arrives.\n".to_owned(),
+        (Ok(_), Some((layer, _))) => format!("  TRIM does not reach {}.\n", layer.name),
     };
     Ok(text)
 }
@@ -182,63 +136,28 @@ fn told(layer: &Layer, bytes: u64) -> String {
 
 impl From<LayerError> for Failure {
     fn from(error: LayerError) -> Self {
-        let remedy = match error {
-            LayerError::Unknown { .. } => "Name the directory that a file system is mounted on.",
-            LayerError::None { .. } => "Name the container with --image.",
+        let (code, remedy) = match error {
             LayerError::Block(error) => return error.into(),
-        };
-        Self::of(2, &error, remedy)
-    }
-}
-
-/// Tells the file system to discard what is free: how much that was, or why not.
-fn fstrim(directory: &Path) -> Result<Result<u64, String>, Failure> {
-    let output = block::program::command("fstrim")
-        .arg("--verbose")
-        .arg(directory)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| {
-            Failure::new(
+            LayerError::Unknown { .. } => {
+                (2, "Name the directory that a file system is mounted on.")
+            }
+            LayerError::None { .. } => (2, "Name the container with --image."),
+            LayerError::Unwritten { .. } => (
                 1,
-                format!("cannot run fstrim: {error}"),
-                "Install it (package util-linux).",
-            )
-        })?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.lines().next().unwrap_or("it gives no reason");
-        return Ok(Err(said.trim_start_matches("fstrim: ").to_owned()));
+                "Choose a directory that is mounted for writing and has room for 32 MiB.",
+            ),
+            LayerError::Uncounted(_) => {
+                (1, "The kernel has to count discards: Linux 4.18 or later.")
+            }
+            LayerError::NoFstrim(_) => (1, "Install it (package util-linux)."),
+            LayerError::Strange { .. } => (1, "Report this with the version of util-linux."),
+        };
+        Self::of(code, &error, remedy)
     }
-    // DIR: 58.9 MiB (61767680 bytes) trimmed
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let bytes = said
-        .rsplit_once('(')
-        .and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-    bytes.map(Ok).ok_or_else(|| {
-        Failure::new(
-            1,
-            format!("fstrim printed something unexpected: {}", said.trim()),
-            "Report this with the version of util-linux.",
-        )
-    })
 }
 
 fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
-}
-
-/// The state of a part of the image, as an observer sees it that knows the image from before its
-/// use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
-    /// Nothing is stored there.
-    Hole,
-    /// It is as it was.
-    Same,
-    /// It was written.
-    Written,
 }
 
 /// A map of the image for people.

@@ -31,7 +31,13 @@ pub fn run(options: &UmountOptions) -> Result<(), Failure> {
         ));
     }
     let mut failed: Option<Failure> = None;
-    for error in found.iter().filter_map(|found| found.end().err()) {
+    let waits = |pid| {
+        eprintln!(
+            "note: waiting for the server (process {pid}): it stores what was written, or is stopped, \
+             or another mount still has the place, such as a bind mount or a container's"
+        );
+    };
+    for error in found.iter().filter_map(|found| found.end(&waits).err()) {
         // All are tried, and the last failure is the outcome.
         if let Some(before) = failed.replace(error.into()) {
             let _ = before.print();

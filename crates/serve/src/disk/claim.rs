@@ -12,7 +12,7 @@
 //! ```
 
 use super::DiskError;
-use crate::nbd::Uri;
+use crate::nbd::{NbdDevice, Uri};
 use crate::service::directory_of_locks;
 use block::BlockError;
 use block::hold::{Hold, Users};
@@ -77,6 +77,14 @@ impl Claim {
             }
         }
         Ok(Self { _locked: locked })
+    }
+
+    /// Connects to the export at `uri`, and holds it as long as the device lives.
+    ///
+    /// # Errors
+    /// [`DiskError::Client`].
+    pub fn connect(self, uri: &Uri) -> Result<NbdDevice, DiskError> {
+        Ok(NbdDevice::open(uri)?.kept_by(self))
     }
 }
 

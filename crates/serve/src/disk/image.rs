@@ -1,7 +1,7 @@
 //! Disk images that are not raw: qcow2, VDI, VMDK, VHDX and VHD. QEMU's server
 //! `qemu-nbd` reads and writes them, on a socket that only this user reaches.
 
-use super::{Access, DiskError, Guard, Held, Start};
+use super::{Access, DiskError, Start};
 use crate::nbd::{NbdDevice, Uri};
 use block::signature::Wrapped;
 use block::{BlockDevice, BlockError, program};
@@ -80,14 +80,10 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     /// [`DiskError::Qemu`] with QEMU's words if it cannot open it, and [`DiskError::Start`].
-    pub fn open(&self, write: bool, start: Start<'_>) -> Result<Held, DiskError> {
+    pub fn open(&self, write: bool, start: Start<'_>) -> Result<NbdDevice, DiskError> {
         let (mut server, uri) = Server::start(self, write, start)?;
         let device = server.connect(&uri, self.place)?;
-        let guard = Guard {
-            _claim: None,
-            _server: Some(server),
-        };
-        Ok(Held { device, guard })
+        Ok(device.kept_by(server))
     }
 }
 

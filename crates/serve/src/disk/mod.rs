@@ -7,7 +7,7 @@ mod image;
 pub use claim::Claim;
 pub use image::Image;
 
-use crate::nbd::{ClientError, NbdDevice};
+use crate::nbd::ClientError;
 use crate::service::ServiceError;
 use block::BlockError;
 use std::io;
@@ -27,30 +27,6 @@ pub enum Access {
 
 /// Starts a program that reaches these paths and nothing else of the user's.
 pub type Start<'a> = &'a dyn Fn(&mut Command, &[(PathBuf, Access)]) -> io::Result<Child>;
-
-/// A disk that a server has, and what must live as long as it, and a little longer.
-pub struct Held {
-    /// The disk.
-    pub device: NbdDevice,
-    /// It is dropped after the disk.
-    pub guard: Guard,
-}
-
-/// What keeps other processes from a disk: a claim, or the server of an image, which QEMU locks.
-#[derive(Default)]
-pub struct Guard {
-    _claim: Option<Claim>,
-    _server: Option<image::Server>,
-}
-
-impl From<Claim> for Guard {
-    fn from(claim: Claim) -> Self {
-        Self {
-            _claim: Some(claim),
-            _server: None,
-        }
-    }
-}
 
 /// Why a disk of a server is not to be had.
 #[derive(Debug, thiserror::Error)]

@@ -11,6 +11,9 @@ const MOMENT: Duration = Duration::from_millis(500);
 /// How long a server may take to count who is connected.
 const COUNTED: Duration = Duration::from_millis(100);
 
+/// How long its user waits before being told for what.
+const LONG: Duration = Duration::from_secs(3);
+
 /// How long a server may take to make everything durable.
 const ENDING: Duration = Duration::from_secs(300);
 
@@ -49,12 +52,13 @@ impl Found {
         self.record.has(path) || self.record.places.iter().any(there)
     }
 
-    /// Ends the service, or removes the remains of a dead one.
+    /// Ends the service, or removes the remains of a dead one. `waits` is told once of a server that
+    /// takes long.
     ///
     /// # Errors
     /// [`ServiceError::InUse`] and [`ServiceError::Connected`], [`ServiceError::Stuck`] if it does
     /// not end, and [`ServiceError::Ended`] if it has not stored all that was written.
-    pub fn end(&self) -> Result<(), ServiceError> {
+    pub fn end(&self, waits: &dyn Fn(u32)) -> Result<(), ServiceError> {
         if !self.alive {
             self.tidy()?;
             return self.outcome();
@@ -88,7 +92,12 @@ impl Found {
         }
         // A client may have come in the meantime, for whom the server waits.
         let asked = Instant::now();
+        let mut is_told = false;
         while !self.wait(MOMENT) {
+            if !is_told && asked.elapsed() >= LONG {
+                waits(pid);
+                is_told = true;
+            }
             if self.connections() > 0 {
                 return Err(self.in_use(true));
             }

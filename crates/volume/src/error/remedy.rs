@@ -3,7 +3,7 @@
 use super::VolumeError;
 use crate::bitlk::ProtectorKind;
 use crate::tcrypt::Prf;
-use crate::{Format, Given, Instead};
+use crate::{Format, Given, Instead, format};
 
 impl VolumeError {
     /// The remedy, in one sentence.
@@ -145,8 +145,7 @@ impl VolumeError {
                 "Finish the reencryption first.".to_owned()
             }
             Self::RecoveryNeeded => {
-                "Open the volume for reading only, or finish the reencryption."
-                    .to_owned()
+                "Finish the reencryption first.".to_owned()
             }
             Self::UnboundReencryption => {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \
@@ -217,6 +216,7 @@ impl VolumeError {
             }
             Self::KeyBits { .. } => "Give a multiple of 8, such as 256.".to_owned(),
             Self::SectorBytes { .. } => "Give 512, 1024, 2048 or 4096.".to_owned(),
+            Self::UnknownFormat { name } => format::unknown_remedy(name),
             Self::UnknownHash(error) => error.remedy(),
             Self::UnknownDerivation(error) => error.remedy(),
             Self::UnknownPrf { family, .. } => {

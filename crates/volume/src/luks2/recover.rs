@@ -50,6 +50,9 @@ pub struct OtherCopy {
     pub newer: Option<Rebuilt>,
 }
 
+/// Where the first header has its UUID, bytes.
+const UUID_AT: usize = 168;
+
 #[doc(hidden)]
 impl Header {
     /// The name of foreign data in the place of the unusable copy, if there are any that have a
@@ -64,7 +67,22 @@ impl Header {
             Recovered::Only(Place::Primary) => ByteRange::new(0, size),
             Recovered::Only(Place::Secondary) => ByteRange::new(size, size),
         };
-        self.stranger_beside(device, good)
+        match self.stranger_beside(device, good)? {
+            None if self.recovered == Recovered::Only(Place::Secondary) => self.other_start(device),
+            found => Ok(found),
+        }
+    }
+
+    /// What stands where the first copy was, if that is neither blank nor left of a header of this
+    /// volume: data without a name, such as another encrypted volume.
+    fn other_start(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+        let start = read_what_can_be(device, ByteRange::new(0, BINARY_BYTES as u64))?;
+        let uuid = self.binary.uuid.to_string();
+        let named = start.get(UUID_AT..);
+        let is_own = start.starts_with(MAGIC)
+            || named.is_some_and(|named| !uuid.is_empty() && named.starts_with(uuid.as_bytes()));
+        let is_blank = start.windows(2).all(|pair| pair[0] == pair[1]);
+        Ok((!is_own && !is_blank).then(|| "data without a name".to_owned()))
     }
 
     /// Refuses to let a copy be written over something that is not the volume's.
@@ -89,7 +107,13 @@ impl Header {
         if start.strip_prefix(MAGIC) == Some(&[0, 2]) {
             hidden.push(ByteRange::new(0, MAGIC_BYTES));
         }
-        hidden.extend(HEADER_SIZES.map(|offset| ByteRange::new(offset, MAGIC_BYTES)));
+        for offset in HEADER_SIZES {
+            let range = ByteRange::new(offset, MAGIC_BYTES);
+            // Other formats have their names in one of these places.
+            if read_what_can_be(device, range)?.starts_with(Place::Secondary.magic()) {
+                hidden.push(range);
+            }
+        }
         let space = ByteRange::new(0, self.bytes_with_keyslots());
         rest::stranger(device, space, hidden)
     }

@@ -30,7 +30,7 @@ pub fn convert(place: &Place, format: Format) -> Result<bool, VolumeError> {
 /// contradicts it.
 pub(super) fn check_own(place: &Place) -> Result<(), VolumeError> {
     match place.is_apart() {
-        true => judge::check_own_header(Use::ChangeLayout, place.header(), place.data()),
+        true => judge::check_own_header(Use::ChangeLayout, place.header(), place.data()).map(drop),
         false => Ok(()),
     }
 }

@@ -13,7 +13,6 @@ use super::wipe::{check_blank, fill, reserve};
 use super::{Report, impossible};
 use crate::judge::{Finding, State};
 use crate::place::Place;
-use crate::tcrypt::Family;
 use crate::{Format, Parameters, Stop, VolumeError};
 use block::{BlockDevice, ByteRange, signature};
 use cipher::{Key, SectorSize};
@@ -67,15 +66,6 @@ impl Creation {
             quick: false,
             accepted: Vec::new(),
             stop: Stop::NEVER,
-        }
-    }
-
-    /// TrueCrypt or VeraCrypt, if it is one of theirs.
-    pub(super) fn family(&self) -> Option<Family> {
-        match self.format {
-            Format::Tcrypt => Some(Family::TrueCrypt),
-            Format::Veracrypt => Some(Family::VeraCrypt),
-            _ => None,
         }
     }
 

@@ -12,7 +12,7 @@ use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::place::Place;
 use crate::tcrypt::{Family, Opening, Place as At, Unlocked, stranger_at_start};
-use crate::{Loss, LuksHeader, Secret, VolumeError};
+use crate::{Format, Loss, LuksHeader, Secret, VolumeError};
 use block::{BlockDevice, ByteRange, signature};
 
 /// What was done to a header.
@@ -24,6 +24,56 @@ pub struct Mended {
     pub is_changed: bool,
     /// Whether something was lost, which was accepted.
     pub has_lost: bool,
+}
+
+/// Changes the label and subsystem label of a LUKS volume of `format`, and its UUID: to a random one
+/// if that is `Some(None)`.
+///
+/// `place` is open for [`Use::ChangeHeader`].
+///
+/// # Errors
+/// [`VolumeError::Foreign`] for what the format does not have, [`VolumeError::Uuid`],
+/// [`VolumeError::Reencrypting`], [`VolumeError::Impossible`] for a label that is too long, and those
+/// of reading and writing.
+pub fn set_names(
+    place: &Place,
+    format: Format,
+    (label, subsystem): (Option<&str>, Option<&str>),
+    uuid: Option<Option<&str>>,
+) -> Result<(), VolumeError> {
+    const LUKS: &[Format] = &[Format::Luks1, Format::Luks2];
+    let given = [
+        ("label", label.is_some(), &LUKS[1..]),
+        ("subsystem", subsystem.is_some(), &LUKS[1..]),
+        ("uuid", uuid.is_some(), LUKS),
+    ];
+    let mut given = given.into_iter().filter(|(_, given, _)| *given);
+    if let Some((parameter, _, formats)) = given.find(|(.., its)| !its.contains(&format)) {
+        return Err(VolumeError::Foreign {
+            parameter,
+            format,
+            formats,
+        });
+    }
+    let device = place.header();
+    match LuksHeader::read(device)? {
+        header if header.is_reencrypting() => Err(VolumeError::Reencrypting),
+        LuksHeader::Luks1(mut header) => match uuid {
+            Some(uuid) => header.set_uuid(device, uuid),
+            None => Ok(()),
+        },
+        LuksHeader::Luks2(mut header) => {
+            // A program that does not know the header's requirements must not change it.
+            header.keyslots_of_data()?;
+            if label.or(subsystem).is_some() {
+                header.set_labels(device, label, subsystem)?;
+            }
+            match uuid {
+                Some(uuid) => header.set_uuid(device, uuid),
+                None => Ok(()),
+            }
+        }
+    }
 }
 
 /// Puts the header and key slots in `saved` back, and with them the secrets of that time.

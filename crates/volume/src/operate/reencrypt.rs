@@ -8,14 +8,14 @@ mod journal;
 mod tcrypt;
 
 pub use caller::{Answers, Caller};
-pub use chosen::opened;
+pub use chosen::{left, opened};
 pub use in_place::{check_in_place, is_beside};
 
 use super::{Options, impossible};
 use crate::judge::Use;
 use crate::luks2::{Header, Keys};
 use crate::place::{Place, Site};
-use crate::{Format, Parameters, Verdict, VolumeError, volume};
+use crate::{Format, Parameters, Verdict, VolumeError, Warning, volume};
 use block::{BlockDevice, folder_of, hold};
 use chosen::{Chosen, check_apart};
 use cipher::{CipherSpec, Key, SectorSize};
@@ -194,7 +194,7 @@ fn of_header(
             ));
         }
         if !header.is_decrypted() && check_apart(&header, place.data(), &options.accepted)? {
-            caller.warn(&out_of_date(image, named));
+            caller.warn(&Warning::Overtaken.to_string());
         }
     }
     if header.is_reencrypting() {
@@ -356,16 +356,6 @@ fn standing(what: impl Into<String>, instead: impl Into<String>) -> VolumeError 
         what: what.into(),
         instead: instead.into(),
     }
-}
-
-/// What is said of a header at the start of the data that a separate one has overtaken.
-#[doc(hidden)]
-pub fn out_of_date(image: &Path, named: &Path) -> String {
-    format!(
-        "{} has a header of its own, which is out of date: do not open the volume without {}",
-        image.display(),
-        named.display()
-    )
 }
 
 /// Whether a file that need not be there has this name, however that is spelled.

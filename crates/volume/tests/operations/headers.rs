@@ -39,6 +39,7 @@ none | this is not a LUKS2 volume
 no | no keyslot opens with this passphrase or key file
 unproved | unproved: has a header that can be rebuilt, but nothing proves that it is right
 stale | stale-header: holds an MBR partition table in the place of its header, and what is left of that header is older
+other | stale-header: holds data without a name in the place of its header, and what is left of that header is older
 replaced | replaced: would lose the copy of the header at byte 0, which is newer than the good one or of another volume
 ";
 
@@ -60,7 +61,8 @@ fn in_words(names: &str) -> String {
 /// it says without a secret, with the right one, and with a wrong one.
 const DAMAGES: &str = "
 luks2 | nothing | good | same opens no
-luks2 | noise 0 4096 | again | same opens no
+luks2 | noise 0 4096 | again | other other other
+luks2 | flip 448 | again | same opens no
 luks2 | zero 16384 16384 | again | same opens no
 luks2 | zero 0 6, zero 16384 6 | sealed | same opens no
 luks2 | noise 0 4096, noise 16384 4096 | likely renamed | unproved opens no
@@ -206,7 +208,8 @@ luks1 | add | keyslot 1, which the backup does not have
 luks2 | add | keyslot 1, which the backup does not have
 luks1 | change | keyslot 1, which the backup does not have
 luks2 | change | keyslot 0, which the backup does not have
-luks2 | noise 0 4096 |
+luks2 | noise 0 4096 | data without a name, which is in the place of the header
+luks2 | zero 0 4096 |
 luks2 | mbr | an MBR partition table, which is in the place of the header
 luks2 | noise 0 32768 | what it holds: no header that can be read and compared with the backup
 luks2 | xfs | an XFS file system

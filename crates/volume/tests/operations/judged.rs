@@ -59,7 +59,7 @@ stale-header | Overwrite | holds IT in the place of its header | All of that wou
 member | WriteData | is IT, and the other disks would differ from it | Nothing was changed. Assemble the array
 member | Overwrite | is IT, and | All of that would be lost.
 unfinished | WriteData | IT |
-other-header | WriteData | IT | Nothing was changed. Omit the separate header
+other-header | WriteData | IT | Nothing was changed. Compare the data by each
 unencrypted | WriteData | holds IT, which would not be there | Nothing was changed. Check that it is the right
 unknown | WriteData | holds IT that decrypt to noise | Nothing was changed. Check the header, the passphrase
 exposed | WriteData | IT | Nothing was changed. Make a new volume

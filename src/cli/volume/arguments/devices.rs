@@ -1,44 +1,49 @@
 //! [`Volume`]: a volume by the names of its places, and what these mean.
 
 use super::VolumeArguments;
-use crate::cli::Failure;
 use crate::cli::volume::disk::{self, Disk, Names, check_distinct};
 use crate::cli::volume::{losses, recognise};
+use crate::cli::{Failure, limits};
 use block::{BlockDevice, Hold};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use volume::judge::Use;
-use volume::{Format, Opening, Place, Site, VolumeError, operate};
+use volume::judge::{State, Use};
+use volume::{Access, Format, OpenOptions, Opening, Place, Site, VolumeError, operate};
 
 /// The devices of a volume.
 pub struct Devices {
-    data: Arc<Disk>,
+    data: Disk,
     /// The header's own device, if it has one.
-    header: Option<Arc<Disk>>,
+    header: Option<Disk>,
+    /// Whether a reencryption that was stopped keeps it beside the volume.
+    is_beside: bool,
 }
 
 impl Devices {
-    /// The volume. Where the header is there, it is the same device as
-    /// [`header`](Self::header), by its address.
-    pub fn data(&self) -> &Disk {
+    /// What is known of the disk with the data.
+    pub const fn disk(&self) -> &Disk {
         &self.data
     }
 
+    /// The volume. Where the header is there, it is the same device as
+    /// [`header`](Self::header), by its address.
+    pub fn data(&self) -> &dyn BlockDevice {
+        &*self.data.device
+    }
+
     /// Where the header is.
-    pub fn header(&self) -> &Disk {
-        self.header.as_ref().unwrap_or(&self.data)
+    pub fn header(&self) -> &dyn BlockDevice {
+        &*self.header.as_ref().unwrap_or(&self.data).device
     }
 
     /// The same for the engine.
-    pub fn into_place(self) -> Place {
-        Place::of(self.data, self.header.map(|header| header as _))
-    }
-
-    /// Header and data, to be owned together with others.
-    pub fn shared(&self) -> [Arc<dyn BlockDevice>; 2] {
-        let header = self.header.as_ref().unwrap_or(&self.data);
-        [header.clone(), self.data.clone()]
+    pub fn place(&self) -> Place {
+        let header = self.header.as_ref().map(|header| header.device.clone());
+        let place = Place::of(self.data.device.clone(), header).beside(self.is_beside);
+        match &self.data.whole {
+            Some((disk, part)) => place.on_disk(disk.clone(), part.offset),
+            None => place,
+        }
     }
 }
 
@@ -133,8 +138,9 @@ impl Volume<'_> {
     ) -> Result<Devices, Failure> {
         let Some(path) = self.header_path() else {
             return Ok(Devices {
-                data: Arc::new(open(&self.image, false)?),
+                data: open(&self.image, false)?,
                 header: None,
+                is_beside: false,
             });
         };
         if self.header.is_none() {
@@ -149,8 +155,9 @@ impl Volume<'_> {
         }
         check_distinct("--header", &path, &self.image)?;
         Ok(Devices {
-            header: Some(Arc::new(open(&path, false)?)),
-            data: Arc::new(open(&self.image, true)?),
+            header: Some(open(&path, false)?),
+            data: open(&self.image, true)?,
+            is_beside: self.header.is_none(),
         })
     }
 
@@ -173,14 +180,35 @@ impl Volume<'_> {
 
     /// The format: what the user says, or the signature.
     pub fn format(&self, header: &dyn BlockDevice) -> Result<Format, Failure> {
-        if let Some(name) = self.kind.as_deref().filter(|name| *name != "luks") {
-            let format = Format::named(name).ok_or_else(|| recognise::unknown_type(name))?;
+        if let Some(format) = self.chosen_format()? {
             self.check_beside(format)?;
             volume::check_searched(format, &self.plain_parameters(), header)?;
             return Ok(format);
         }
         let path = self.header.as_ref().unwrap_or(&self.image);
         volume::detect(header).map_err(|error| losses::at(path, recognise::with_text(path, error)))
+    }
+
+    /// The options as the engine wants them, for this access with these losses accepted.
+    pub fn open_options<'a>(
+        &self,
+        access: Access,
+        accepted: &'a [State],
+    ) -> Result<OpenOptions<'a>, Failure> {
+        Ok(OpenOptions {
+            format: self.chosen_format()?,
+            parameters: self.parameters()?,
+            access,
+            accepted,
+            limits: limits()?,
+            ..OpenOptions::default()
+        })
+    }
+
+    /// The format that the user names, if it is one.
+    fn chosen_format(&self) -> Result<Option<Format>, Failure> {
+        let name = self.kind.as_deref().filter(|name| *name != "luks");
+        Ok(name.map(Format::parse).transpose()?)
     }
 
     /// Refuses a type that the volume does not have while it is being reencrypted.

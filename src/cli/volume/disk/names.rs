@@ -26,7 +26,7 @@ pub struct Names {
 
 impl Opener for Names {
     fn open(&self, path: &Path, use_: Use) -> Result<Box<dyn BlockDevice>, VolumeError> {
-        Ok(Box::new(self.open(path, use_)?))
+        Ok(Box::new(self.open(path, use_)?.device))
     }
 
     fn check(&self, path: &Path, use_: Use) -> Result<(), VolumeError> {
@@ -69,7 +69,8 @@ impl Names {
     pub fn open(&self, place: &Path, use_: Use) -> Result<Disk, Failure> {
         let disk = self.held(place, use_, false)?;
         if use_ != Use::Read {
-            self.backups.keep(place, self.full_name(place), &disk)?;
+            self.backups
+                .keep(place, self.full_name(place), &*disk.device)?;
         }
         Ok(disk)
     }
@@ -90,7 +91,10 @@ impl Names {
     /// # Errors
     /// Exit code 4, and those of opening it for reading.
     pub fn check_settled(&self, place: &Path) -> Result<(), Failure> {
-        Ok(volume::check_settled(&self.open(place, Use::Read)?, place)?)
+        Ok(volume::check_settled(
+            &*self.open(place, Use::Read)?.device,
+            place,
+        )?)
     }
 
     /// Opens what is to be overwritten, if it is not in use and, unless the loss is
@@ -99,9 +103,10 @@ impl Names {
     pub fn take_over(&self, place: &Path, confirmed: bool) -> Result<Disk, Failure> {
         losses::guard_use(place, self)?;
         let disk = self.held(place, Use::Overwrite, false)?;
-        operate::check_blank(&disk, losses::accepted(confirmed))
+        operate::check_blank(&*disk.device, losses::accepted(confirmed))
             .map_err(|error| losses::at(place, error))?;
-        self.backups.keep(place, self.full_name(place), &disk)?;
+        self.backups
+            .keep(place, self.full_name(place), &*disk.device)?;
         Ok(disk)
     }
 
@@ -112,7 +117,7 @@ impl Names {
             None => whole,
             Some(name) => whole.part(place, name, write)?,
         };
-        volume::check_opened(&disk, place, use_, steady)
+        volume::check_opened(&*disk.device, place, use_, steady)
             .map_err(|error| losses::at(place, error))?;
         Ok(disk)
     }

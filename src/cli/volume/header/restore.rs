@@ -4,31 +4,27 @@ use super::save::no_luks;
 use super::{RepairOptions, RestoreOptions};
 use crate::cli::volume::arguments::Volume;
 use crate::cli::volume::disk::Names;
-use crate::cli::volume::open::Search;
+use crate::cli::volume::open::searching;
 use crate::cli::{CliRemedy, Failure, print_done};
 use volume::judge::{State, Use};
 use volume::operate::{self, Mended};
-use volume::tcrypt::Progress;
 use volume::{Format, LuksHeader, Place, VolumeError};
 
 /// Puts header and keyslots back.
 pub fn restore(options: &RestoreOptions, names: &Names) -> Result<(), Failure> {
     let volume = &options.volume.with(names);
     volume.check_distinct("--input", &options.input)?;
-    let saved = names.open(&options.input, Use::Read)?;
+    let saved = names.open(&options.input, Use::Read)?.device;
     let format = volume.family().map(|family| family.format());
     if format.is_none() {
         // No passphrase is typed, and nothing held, for a file that is no backup.
-        LuksHeader::read(&saved).map_err(no_luks)?;
+        LuksHeader::read(&*saved).map_err(no_luks)?;
     }
     let place = place(volume)?;
     let secret = format.map(|format| options.secret.secret(format, &options.input));
     let secret = secret.transpose()?;
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
-    let wanted = volume.options(options.yes)?;
-    let mended = operate::restore_header(&place, &saved, secret.as_ref(), &wanted, &watch);
-    drop(search);
+    let (secret, wanted) = (secret.as_ref(), volume.options(options.yes)?);
+    let mended = searching(|it| operate::restore_header(&place, &*saved, secret, &wanted, it))?;
     let mended = mended.map_err(|error| volume.at(error))?;
     names.backups.spare(&options.input);
     say(&mended, mended.has_lost, names)
@@ -43,12 +39,9 @@ pub fn repair(options: &RepairOptions, names: &Names) -> Result<(), Failure> {
     let secret = proved_as.map(|format| options.secret.secret(format, volume.image()));
     let secret = secret.transpose()?;
     let is_luks1 = format.is_none() && Format::detect(place.header())? == Some(Format::Luks1);
-    let search = Search::start()?;
-    let watch = |done, total| search.watch(Progress { done, total });
-    let wanted = volume.options(options.yes)?;
+    let (secret, wanted) = (secret.as_ref(), volume.options(options.yes)?);
     let uuid = options.uuid.as_deref();
-    let mended = operate::repair_header(&place, secret.as_ref(), uuid, &wanted, &watch);
-    drop(search);
+    let mended = searching(|it| operate::repair_header(&place, secret, uuid, &wanted, it))?;
     let mended = mended.map_err(|error| refused(volume, is_luks1, error))?;
     say(&mended, mended.is_changed, names)
 }
@@ -60,7 +53,7 @@ fn place(volume: &Volume) -> Result<Place, Failure> {
         Some(family) => volume.refuse_foreign_options(family.format())?,
         None => volume.check_luks(devices.header())?,
     }
-    Ok(devices.into_place())
+    Ok(devices.place())
 }
 
 /// What is said if a header cannot be mended: where there may be another one.

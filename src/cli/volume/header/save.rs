@@ -10,7 +10,7 @@ use volume::{VolumeError, operate};
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
     let volume = options.volume.with(names);
-    let place = volume.devices(Use::Read)?.into_place();
+    let place = volume.devices(Use::Read)?.place();
     if volume.family().is_none() {
         volume.check_luks(place.header())?;
     }

@@ -1,9 +1,9 @@
 //! Volumes that live as long as a check, by this program's own commands.
 
-use super::Seen;
 use crate::cli::Failure;
 use block::layer::TrimPolicy;
-use block::{AlignedBuffer, BlockDevice, ByteRange, FileDevice, FileOptions};
+use block::layers::{self, Seen};
+use block::{BlockDevice, ByteRange, FileDevice, FileOptions};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -74,32 +74,16 @@ impl Scratch {
     /// The state of every field of the image, compared with the image when the file system was
     /// made.
     pub fn map(&self) -> Result<Vec<Seen>, Failure> {
-        let open = |name: &str| {
-            FileDevice::open(
-                &self.path(name),
-                &FileOptions {
-                    direct: false,
-                    ..FileOptions::default()
-                },
-            )
+        let options = FileOptions {
+            direct: false,
+            ..FileOptions::default()
         };
-        let compare = || -> Result<Vec<Seen>, ::block::BlockError> {
-            let (now, before) = (open("image")?, open("before")?);
-            let [mut new, mut old] = [(); 2].map(|()| AlignedBuffer::new(FIELD));
-            let mut map = Vec::new();
-            for at in (DATA..SIZE).step_by(FIELD) {
-                now.read_at(at, &mut new)?;
-                before.read_at(at, &mut old)?;
-                let extents = now.extents(ByteRange::new(at, FIELD as u64))?;
-                map.push(match *new == *old {
-                    _ if extents.iter().all(|extent| extent.hole) => Seen::Hole,
-                    true => Seen::Same,
-                    false => Seen::Written,
-                });
-            }
-            Ok(map)
+        let open = |name: &str| FileDevice::open(&self.path(name), &options);
+        let compare = || {
+            let images: [&dyn BlockDevice; 2] = [&open("image")?, &open("before")?];
+            layers::seen(images, ByteRange::new(DATA, SIZE - DATA), FIELD)
         };
-        Ok(compare().map_err(::volume::VolumeError::Block)?)
+        Ok(compare()?)
     }
 
     fn path(&self, name: &str) -> PathBuf {

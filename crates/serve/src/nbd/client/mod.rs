@@ -34,6 +34,7 @@ use line::{Line, State};
 use pieces::Pieces;
 use queue::NbdQueue;
 use road::{Pending, Road, Server};
+use std::any::Any;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -97,6 +98,8 @@ pub struct NbdDevice {
     settling: Mutex<()>,
     owners: AtomicU64,
     buffers: Mutex<Vec<AlignedBuffer>>,
+    /// What keeps other processes from the export. It goes after the connections.
+    _keeper: Option<Box<dyn Any + Send + Sync>>,
 }
 
 impl NbdDevice {
@@ -164,6 +167,14 @@ impl NbdDevice {
         }
     }
 
+    /// The same with what lives as long as it, and a little longer.
+    pub(crate) fn kept_by(self, keeper: impl Any + Send + Sync) -> Self {
+        Self {
+            _keeper: Some(Box::new(keeper)),
+            ..self
+        }
+    }
+
     /// Whether the server refuses writes.
     pub fn is_read_only(&self) -> bool {
         self.offer.has(transmission::READ_ONLY)
@@ -198,6 +209,7 @@ impl NbdDevice {
             settling: Mutex::default(),
             owners: AtomicU64::new(0),
             buffers: Mutex::default(),
+            _keeper: None,
         };
         let roads = device.all_roads(road, GREETING)?;
         for (line, road) in device.lines.iter().zip(roads) {

@@ -2,8 +2,9 @@
 
 use super::Creation;
 use crate::luks2::DataCipher;
+use crate::mapping::has_equal_halves;
 use crate::operate::impossible;
-use crate::{Format, SealedSpec, VolumeError, has_equal_halves};
+use crate::{Format, SealedSpec, VolumeError};
 use cipher::{Algorithm, CipherSpec, Key, Mode, SectorLayout, SectorSize};
 use std::fmt;
 

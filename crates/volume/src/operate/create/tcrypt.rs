@@ -18,7 +18,7 @@ const LONG_PASSPHRASE: usize = 20;
 
 /// Refuses what no place makes possible.
 pub(super) fn check(creation: &Creation) -> Result<(), VolumeError> {
-    let family = creation.family().unwrap_or(Family::VeraCrypt);
+    let family = creation.format.family().unwrap_or(Family::VeraCrypt);
     creation.tcrypt(family).map(drop)
 }
 
@@ -49,7 +49,7 @@ pub(super) fn create(
     creation: &Creation,
     report: Report<'_>,
 ) -> Result<Created, VolumeError> {
-    let family = creation.family().unwrap_or(Family::VeraCrypt);
+    let family = creation.format.family().unwrap_or(Family::VeraCrypt);
     let tcrypt = creation.tcrypt(family)?;
     let sealing = &tcrypt.sealing;
     let [device, _] = place.devices();

@@ -4,7 +4,7 @@ use super::super::tcrypt::{first, known, strange_at};
 use super::super::{Options, Report};
 use super::{Mended, check_replaced, is_stop};
 use crate::judge::{self, State, Use};
-use crate::luks2::{Certainty, Header, Rebuilt};
+use crate::luks2::{Certainty, Header, Rebuilt, Recovered};
 use crate::place::Place;
 use crate::tcrypt::{Family, Place as At};
 use crate::{Format, Secret, VolumeError, luks1};
@@ -66,7 +66,9 @@ impl Repair<'_> {
 
     /// One copy is good.
     fn mend(&self, mut header: Header) -> Result<Mended, VolumeError> {
-        self.check_stranger(header.stranger(self.device)?)?;
+        if header.recovered != Recovered::Both {
+            judge::check_device(Use::MendHeader, self.device, &self.options.accepted)?;
+        }
         if let Some(other) = header.other_copy(self.device)? {
             match other.newer {
                 Some(newer) => return self.take(newer),

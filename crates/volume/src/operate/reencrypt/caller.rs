@@ -1,6 +1,6 @@
 //! [`Caller`]: who gives the secrets of a long operation when they are wanted, and hears of it.
 
-use super::opened;
+use super::{left, opened};
 use crate::luks2::Header;
 use crate::operate::{KeySlotCost, Report};
 use crate::{Format, Hash, Kdf, Limits, Secret, VolumeError};
@@ -106,7 +106,9 @@ impl Caller for Answers<'_> {
     ) -> Result<Vec<(u32, Key)>, VolumeError> {
         let mut kept = vec![first];
         for secret in self.kept {
-            let found = opened(header, device, &kept, secret, &Limits::default())?;
+            let limits = Limits::default();
+            let slots = left(header, &kept, &limits)?;
+            let found = opened(header, device, &slots, secret, &limits)?;
             kept.push((found, Key::from_slice(secret.as_bytes())));
         }
         Ok(kept)

@@ -27,25 +27,36 @@ pub fn first_kept(secret: &Secret, slot: Option<u32>) -> Result<(u32, Key), Volu
     }
 }
 
-/// The key slot that `secret` opens, of those that are not `kept` yet.
+/// The key slots of the data that are not `kept` yet. One that no passphrase opens here cannot be
+/// kept.
+///
+/// # Errors
+/// Those of [`Header::keyslots_of_data`].
+pub fn left(
+    header: &Header,
+    kept: &[(u32, Key)],
+    limits: &Limits,
+) -> Result<Vec<u32>, VolumeError> {
+    let all = header.keyslots_of_data()?.iter().copied();
+    let is_kept = |slot: u32| kept.iter().any(|(other, _)| *other == slot);
+    Ok(all
+        .filter(|&slot| !is_kept(slot) && header.check_keyslot(slot, limits).is_ok())
+        .collect())
+}
+
+/// The one of these key slots that `secret` opens.
 ///
 /// # Errors
 /// [`VolumeError::NoKeyslotFits`], and those of [`Header::unlock`].
 pub fn opened(
     header: &Header,
     device: &dyn BlockDevice,
-    kept: &[(u32, Key)],
+    slots: &[u32],
     secret: &Key,
     limits: &Limits,
 ) -> Result<u32, VolumeError> {
     let words = Secret::Passphrase(Key::from_slice(secret.as_bytes()));
-    for &slot in header.keyslots_of_data()? {
-        // A slot that no passphrase opens here cannot be kept.
-        if kept.iter().any(|(other, _)| *other == slot)
-            || header.check_keyslot(slot, limits).is_err()
-        {
-            continue;
-        }
+    for &slot in slots {
         match header.unlock(device, &words, Some(slot), limits) {
             Ok(_) => return Ok(slot),
             Err(VolumeError::NoKeyslotFits { .. }) => {}
@@ -196,9 +207,8 @@ pub fn check_apart(
             let found = "has a header of its own, which would know nothing of the change";
             judge::check(Use::Reencrypt, State::OtherHeader, found, accepted).map(|()| false)
         }
-        Own::Newer | Own::Unclear => {
-            let found = judge::CONTRADICTS;
-            judge::check(Use::Reencrypt, State::OtherHeader, found, accepted).map(|()| false)
+        contradicts => {
+            judge::check_contradiction(Use::Reencrypt, contradicts, accepted).map(|()| false)
         }
     }
 }
