@@ -98,7 +98,15 @@ impl Uri {
         let parameters = Parameters::of(query).map_err(refused)?;
         let host = match authority.host_parsed() {
             Host::RegName(name) if name.is_empty() => None,
-            Host::RegName(name) => Some(decoded(name.as_str()).map_err(refused)?),
+            Host::RegName(name) => {
+                // Another character, decoded, would end the host in the written form.
+                let letter = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+                let name = decoded(name.as_str()).map_err(refused)?;
+                if !name.chars().all(|c| letter(c) || !c.is_ascii()) {
+                    return Err(refused("its host name has characters that no host has"));
+                }
+                Some(name)
+            }
             Host::Ipv4(address) => Some(address.to_string()),
             Host::Ipv6(address) => Some(address.to_string()),
             _ => {
@@ -390,6 +398,8 @@ mod tests {
             "nbd://host:port/",
             "nbd://host:99999/",
             "nbd://user@host/",
+            "nbd://ho%2Fst/",
+            "nbd://ho%3Ast/",
             "nbd://host/?socket=/s",
             "nbd://host/#there",
             "nbd://host/x%00y",
