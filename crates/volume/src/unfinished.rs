@@ -1,5 +1,6 @@
 //! [`Unfinished`]: the work of another program on a volume, which that program must finish.
 
+use crate::damage::printable;
 use crate::fields::Fields;
 use crate::luks::MAGIC_OF_REENCRYPTION;
 use crate::{Format, VolumeError, bitlk, fvault2, luks2, unaligned};
@@ -30,16 +31,19 @@ pub enum Unfinished {
 impl fmt::Display for Unfinished {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::CryptsetupReencrypt { uuid } => write!(
-                f,
-                "cryptsetup-reencrypt has begun to reencrypt this LUKS volume and has not \
-                 finished: LUKS-{uuid}.log, LUKS-{uuid}.org and LUKS-{uuid}.new have its state"
-            ),
+            Self::CryptsetupReencrypt { uuid } => {
+                let uuid = printable(uuid);
+                write!(
+                    f,
+                    "cryptsetup-reencrypt has begun to reencrypt this LUKS volume and has not \
+                     finished: LUKS-{uuid}.log, LUKS-{uuid}.org and LUKS-{uuid}.new have its state"
+                )
+            }
             Self::Bitlk { state } => write!(f, "Windows has not finished: {state}"),
             Self::Fvault2 { state } => write!(
                 f,
                 "macOS has not finished the encryption or decryption of this volume ({})",
-                crate::damage::printable(state)
+                printable(state)
             ),
         }
     }
