@@ -5,7 +5,7 @@ use super::arguments::VolumeArguments;
 use super::disk::Names;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use super::service::ServiceArguments;
+use super::service::{FUSE, ServiceArguments};
 use crate::cli::Failure;
 use ::serve::fuse::Visibility;
 use ::serve::service::{self, FILE, FileSystem, Mounted, ServiceError, Undo};
@@ -84,7 +84,7 @@ pub fn run(options: &MountOptions, names: &Names) -> Result<(), Failure> {
     service::check(place.path(), options.yes)?;
     let exports = [export.0.clone()];
     let places = serving.places()?;
-    let confine = serving.confining();
+    let confine = serving.confining(Some(FUSE));
     let mut mounted = match what {
         What::File => {
             let visibility = visibility(options.allow_other);

@@ -8,7 +8,7 @@ use super::disk::Names;
 use super::mount::visibility;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
-use super::service::{ServiceArguments, Serving};
+use super::service::{FUSE, ServiceArguments, Serving};
 use crate::cli::Failure;
 use ::serve::Export;
 use ::serve::nbd::{self, Named, Place, ServeError, Server};
@@ -193,7 +193,7 @@ fn as_file(options: &ServeOptions, names: &Names, file: &Path) -> Result<(), Fai
     let outcome = || -> Result<(), Failure> {
         let file = spot.make(places)?;
         let visibility = visibility(options.allow_other);
-        let confine = serving.confining();
+        let confine = serving.confining(Some(FUSE));
         let mut mounted = Mounted::over(places, export, &file, visibility, &confine)?;
         file.check()?;
         drop(file);
@@ -227,9 +227,10 @@ fn as_disk(options: &ServeOptions, names: &Names) -> Result<(), Failure> {
     let places = serving.places()?;
     places.add(service::Place::Disk(disk.path()))?;
     let outcome = || -> Result<(), Failure> {
-        let mut running = OnDisk::start(disk, export.clone())?;
-        let outcome = options
-            .ready(&serving, &running.path().display().to_string())
+        let mut running = OnDisk::start(disk, export.clone(), serving.confining(None))?;
+        let outcome = serving
+            .confine()
+            .and_then(|()| options.ready(&serving, &running.path().display().to_string()))
             .and_then(|()| serving.wait(&[export], &mut running));
         let ended = running.end(End::Now);
         outcome.and(Ok(ended.map(drop)?))

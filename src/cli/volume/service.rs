@@ -37,6 +37,9 @@ use volume::judge::Use;
 /// Tells the program that it was started to serve in the background.
 const IN_BACKGROUND: &str = "CRYPTMARK_IN_BACKGROUND";
 
+/// Where the threads of a mount take requests.
+pub const FUSE: &str = "/dev/fuse";
+
 /// The hidden command that unmounts for a process that is confined.
 pub const UNMOUNTER: &str = "unmounter";
 
@@ -238,20 +241,29 @@ impl Serving {
         Ok(&self.service)
     }
 
-    /// Confines the threads that answer a mount.
-    pub fn confining(&self) -> impl Fn() -> io::Result<()> + Sync + use<> {
+    /// Confines the threads that answer a mount, which open `node` again, or a disk.
+    pub fn confining(
+        &self,
+        node: Option<&'static str>,
+    ) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
         let sources = self.sources.clone();
         move || {
-            let entered = confinement(&sources, true).and_then(|confinement| confinement.enter());
+            let node = node.map(PathBuf::from);
+            let entered = confinement(&sources, node).and_then(|confinement| confinement.enter());
             entered.map_err(|failure| io::Error::other(failure.what().to_owned()))
         }
     }
 
     /// Confines this thread and those that it starts from now on. No place can be added any more.
     pub fn confine(&self) -> Result<(), Failure> {
-        let mounted = |place: &Place| matches!(place, Place::Fuse(_) | Place::FuseFile(_));
-        let is_mounted = self.service.record().places.iter().any(mounted);
-        let confinement = confinement(&self.sources, is_mounted)?;
+        let nodes = self.service.record().places.into_iter();
+        let nodes = nodes.filter_map(|place| match place {
+            Place::Fuse(_) | Place::FuseFile(_) => Some(FUSE.into()),
+            // Whether it is in use is found out by opening it.
+            Place::Disk(disk) => Some(disk),
+            _ => None,
+        });
+        let confinement = confinement(&self.sources, nodes)?;
         let program = std::env::current_exe().map_err(ServiceError::Unmounter)?;
         let mut program = block::program::command(program);
         let outside = Unmounter::start(program.arg(UNMOUNTER), &self.service.own())?;
@@ -304,11 +316,14 @@ impl Serving {
     }
 }
 
-/// The confinement of what serves: files that are open, locks that cryptsetup sees, and the servers
-/// from which the volumes come.
-fn confinement(sources: &[PathBuf], is_mounted: bool) -> Result<Confinement, Failure> {
-    let fuse = is_mounted.then(|| ("/dev/fuse".into(), use_()));
-    Confinement::around(sources.iter().map(PathBuf::as_path), Vec::from_iter(fuse))
+/// The confinement of what serves: files that are open, its own nodes, locks that cryptsetup sees,
+/// and the servers from which the volumes come.
+fn confinement(
+    sources: &[PathBuf],
+    nodes: impl IntoIterator<Item = PathBuf>,
+) -> Result<Confinement, Failure> {
+    let nodes = nodes.into_iter().map(|node| (node, use_())).collect();
+    Confinement::around(sources.iter().map(PathBuf::as_path), nodes)
 }
 
 impl Failure {

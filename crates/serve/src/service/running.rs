@@ -8,6 +8,7 @@ use {
     crate::Export,
     crate::ublk::{Disk, UblkError},
     block::signature::is_held,
+    std::io,
     std::path::{Path, PathBuf},
     std::sync::Arc,
     std::sync::atomic::{AtomicBool, Ordering},
@@ -82,18 +83,22 @@ impl OnDisk {
         Ok(Disk::new(export, queues as u16, DEPTH)?)
     }
 
-    /// Serves the disk.
+    /// Serves the disk. `confine` runs on the thread that answers it.
     ///
     /// # Errors
     /// Those of [`Disk::serve`] before it has begun.
-    pub fn start(disk: Disk, export: Arc<Export>) -> Result<Self, ServiceError> {
+    pub fn start(
+        disk: Disk,
+        export: Arc<Export>,
+        confine: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Result<Self, ServiceError> {
         let stop = Arc::new(AtomicBool::new(false));
         let (tell, ready) = mpsc::channel();
         let mut running = Self {
             path: disk.path(),
             stop: stop.clone(),
             thread: Some(std::thread::spawn(move || {
-                disk.serve(&export, &stop, || {
+                disk.serve(&export, &stop, confine, || {
                     // The thread that began this waits, unless it has panicked.
                     let _ = tell.send(());
                 })

@@ -80,6 +80,9 @@ pub enum UblkError {
         /// Requests in each.
         depth: u16,
     },
+    /// The threads of the disk cannot be confined.
+    #[error("cannot confine the disk's threads")]
+    Confine(#[source] io::Error),
     /// The export's device has no queue for a thread.
     #[error(transparent)]
     Device(#[from] BlockError),
@@ -98,7 +101,9 @@ impl UblkError {
             Self::Queue(_) => {
                 "Allow io_uring (sysctl kernel.io_uring_disabled, container seccomp profile), or choose fewer queues."
             }
-            Self::Refused { .. } => "Look into the kernel log (dmesg), or serve over NBD or FUSE.",
+            Self::Refused { .. } | Self::Confine(_) => {
+                "Look into the kernel log (dmesg), or serve over NBD or FUSE."
+            }
             Self::Shape { .. } => "Choose 1 to 64 queues and a depth of 1 to 4096.",
             Self::Device(error) => error.remedy(),
         }
@@ -232,7 +237,8 @@ impl Disk {
     }
 
     /// Serves `export`, for which this disk was made, until `stop` is true; `stop` is checked every
-    /// 100 ms. `ready` is called when the disk is there.
+    /// 100 ms. `confine` runs on the thread that starts those of the queues, before it does. `ready`
+    /// is called when the disk is there.
     ///
     /// If a disk is stopped while it is in use, the requests of its users fail: unmount it first.
     /// In the end the device is flushed.
@@ -243,9 +249,11 @@ impl Disk {
         mut self,
         export: &Export,
         stop: &AtomicBool,
+        confine: impl FnOnce() -> io::Result<()>,
         ready: impl FnOnce(),
     ) -> Result<(), UblkError> {
         let node = self.node()?;
+        confine().map_err(UblkError::Confine)?;
         let (tell, heard) = mpsc::channel();
         std::thread::scope(|scope| {
             let mut threads = Vec::new();
@@ -454,9 +462,14 @@ mod tests {
         let path = disk.path();
         std::thread::scope(|scope| {
             let server = scope.spawn(|| {
-                disk.serve(export, &stop, move || {
-                    tell.send(()).expect("somebody waits for the disk");
-                })
+                disk.serve(
+                    export,
+                    &stop,
+                    || Ok(()),
+                    move || {
+                        tell.send(()).expect("somebody waits for the disk");
+                    },
+                )
             });
             heard.recv().expect("the disk comes");
             // The server must end even if the work does not succeed.
@@ -515,7 +528,7 @@ mod tests {
         let path = disk.path();
         let stop = AtomicBool::new(false);
         let served = catch_unwind(AssertUnwindSafe(|| {
-            disk.serve(&export, &stop, || panic!("nobody waits"))
+            disk.serve(&export, &stop, || Ok(()), || panic!("nobody waits"))
         }));
         assert!(served.is_err());
         assert!(!path.exists());
