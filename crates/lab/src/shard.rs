@@ -23,12 +23,14 @@ use crate::target::simulated;
 use crate::target::{Encryption, System};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::ops::Range;
 
 /// Shards of an experiment, at most.
 const MOST: u32 = 1_000_000;
+
+/// Combinations of a matrix without its seeds, at most. Each is a plan to be checked.
+const MOST_COMBINATIONS: u64 = 10_000;
 
 /// How an experiment is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,11 +128,15 @@ impl FleetPlan {
         Self::parse(&name, &text).map(Some)
     }
 
-    fn parse(name: &str, text: &str) -> Result<Self, ShardError> {
+    /// The experiment in the text of such a file, which errors call `name`.
+    ///
+    /// # Errors
+    /// Any [`ShardError`].
+    pub fn parse(name: &str, text: &str) -> Result<Self, ShardError> {
         let file: File = toml::from_str(text).map_err(|error| syntax(name, &error))?;
         let cut = match (file.hosts, file.matrix) {
             (Some(hosts), None) => Cut::Hosts(hosts.get()),
-            (None, Some(matrix)) => Cut::Matrix(matrix),
+            (None, Some(matrix)) => Cut::Matrix(matrix.checked()?),
             _ => {
                 let problem = "it needs either `hosts` or `matrix`";
                 return Err(ShardError::Syntax {
@@ -184,10 +190,18 @@ impl FleetPlan {
         let ((portions, portion), shards) = match &fleet.cut {
             Cut::Hosts(hosts) => (fleet.portions()?, u64::from(*hosts)),
             Cut::Matrix(matrix) => {
-                let sizes = matrix.sizes();
-                let product = sizes.iter().try_fold(1_u64, |all, n| all.checked_mul(*n));
-                let each = (u64::from(MOST), "one combination");
-                (each, product.unwrap_or(u64::MAX))
+                let [systems, ciphers, workloads, seeds] = matrix.sizes();
+                let plans = systems * ciphers * workloads;
+                match plans > MOST_COMBINATIONS {
+                    true => (
+                        (MOST_COMBINATIONS, "one combination without its seeds"),
+                        plans,
+                    ),
+                    false => (
+                        (u64::from(MOST), "one combination"),
+                        plans.saturating_mul(seeds),
+                    ),
+                }
             }
         };
         if shards > portions.min(u64::from(MOST)) {
@@ -234,12 +248,13 @@ impl FleetPlan {
             (Cut::Matrix(_), Experiment::Lives(_)) => return Err(ShardError::NoMatrix("lives")),
             _ => {}
         }
-        let mut seen = BTreeSet::new();
-        for index in 1..=of {
-            let (system, cipher, workload, _) = self.combination(index - 1);
-            if seen.insert((system, cipher, workload))
-                && let Experiment::Devices(plan) = self.shard(ShardNumber { index, of })?.experiment
-            {
+        // Seeds, and shards of a plan that isn't cut, change nothing that is checked.
+        let alike = match &self.cut {
+            Cut::Matrix(matrix) => matrix.sizes()[3],
+            Cut::Hosts(_) => u64::from(of),
+        };
+        for index in (1..=of).step_by(alike.max(1) as usize) {
+            if let Experiment::Devices(plan) = self.shard(ShardNumber { index, of })?.experiment {
                 check_rates(&plan)?;
             }
         }

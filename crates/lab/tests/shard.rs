@@ -266,6 +266,13 @@ fn what_cannot_be_shared_is_refused() {
         matrix(&["seed=0..9223372036854775807", "workload=a", "workload=b"]),
         Err(ShardError::TooMany { .. })
     ));
+    let many: Vec<&str> = std::iter::repeat_n("cipher=aes-xts-plain64", 101)
+        .chain(std::iter::repeat_n("workload=rand-4k-read", 100))
+        .collect();
+    assert!(matches!(
+        matrix(&many),
+        Err(ShardError::TooMany { shards: 10_100, .. })
+    ));
     assert!(matches!(
         matrix(&["workload=nothing"]),
         Err(ShardError::Axis(_))
@@ -308,6 +315,14 @@ fn what_cannot_be_shared_is_refused() {
             Err(ShardError::OutOfRange { .. })
         ));
     }
+    let backwards = FleetPlan::parse(
+        "backwards",
+        include_str!("../../../fuzz/seeds/fleet_plan/seeds-that-go-back"),
+    );
+    assert!(
+        matches!(backwards, Err(ShardError::Axis(_))),
+        "{backwards:?}"
+    );
     let fleet = FleetPlan::of_hosts(None, "quick", 1, 2).unwrap();
     assert!(matches!(
         fleet.shard(ShardNumber { index: 1, of: 3 }),

@@ -33,14 +33,6 @@ struct Named {
     schema: String,
 }
 
-/// A record, or several.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Records {
-    One(Named),
-    Several(Vec<Named>),
-}
-
 impl Kind {
     /// Whether this program plainly wrote `file`, as an output of this kind.
     ///
@@ -49,16 +41,17 @@ impl Kind {
     pub(super) fn is_of(self, mut file: &File) -> io::Result<bool> {
         file.seek(SeekFrom::Start(0))?;
         if let Self::Json(schema) = self {
-            let records = serde_json::from_reader(BufReader::new(file));
             let is_named = |named: &Named| {
                 let name = named.schema.split_once('/');
                 name.is_some_and(|(name, _)| name == schema)
             };
-            return Ok(match records {
-                Ok(Records::One(named)) => is_named(&named),
-                Ok(Records::Several(all)) => !all.is_empty() && all.iter().all(is_named),
-                Err(_) => false,
-            });
+            // A record, or several. Only the schemas are kept in memory.
+            if let Ok(one) = serde_json::from_reader(BufReader::new(file)) {
+                return Ok(is_named(&one));
+            }
+            file.seek(SeekFrom::Start(0))?;
+            let several: Result<Vec<_>, _> = serde_json::from_reader(BufReader::new(file));
+            return Ok(several.is_ok_and(|all| !all.is_empty() && all.iter().all(is_named)));
         }
         let text = |file: &File, length| {
             let mut bytes = Vec::new();
@@ -82,7 +75,7 @@ impl Kind {
                 let header = ::report::csv::header().join(",");
                 is_text && head.starts_with(&header[..header.len().min(HEAD as usize / 2)])
             }
-            Self::Manual => is_text && head.contains("\n.TH cryptmark"),
+            Self::Manual => is_text && head.starts_with(".ie ") && head.contains("\n.TH cryptmark"),
         })
     }
 }

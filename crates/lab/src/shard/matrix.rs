@@ -51,6 +51,16 @@ impl Matrix {
         Ok(())
     }
 
+    /// The matrix of a file, where the seeds may stand in any order.
+    pub(super) fn checked(self) -> Result<Self, ShardError> {
+        match self.seeds {
+            Some((first, last)) if first > last => {
+                Err(ShardError::Axis(format!("seed={first}..{last}")))
+            }
+            _ => Ok(self),
+        }
+    }
+
     /// Values of every axis that has some.
     pub(super) fn sizes(&self) -> [u64; 4] {
         let of = |values: &Vec<String>| values.len().max(1) as u64;

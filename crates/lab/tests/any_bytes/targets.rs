@@ -6,6 +6,7 @@ use drive::trace::{Format, Reader, Writer};
 use lab::experiment::Experiment;
 use lab::import::{self, Imported};
 use lab::record::Run;
+use lab::shard::{FleetPlan, ShardNumber};
 use lab::store::{Location, Store};
 use std::fs;
 use std::path::PathBuf;
@@ -20,6 +21,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("import", import),
     ("stored_run", stored_run),
     ("plan", plan),
+    ("fleet_plan", fleet_plan),
     ("preset", preset),
     ("trace", trace),
 ];
@@ -82,6 +84,22 @@ pub fn plan(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     tell(Experiment::parse("a plan", &text));
     tell(lab::estimate::Target::parse("a machine", &text));
+}
+
+/// A plan that many hosts share. What is read is written in a form that is read as the same.
+pub fn fleet_plan(input: &[u8]) {
+    let fleet = match FleetPlan::parse("a plan", &String::from_utf8_lossy(input)) {
+        Ok(fleet) => fleet,
+        refused => return tell(refused),
+    };
+    let again = FleetPlan::parse("a plan", &fleet.to_toml()).unwrap();
+    let of = fleet.shards();
+    assert!(of > 0 && of == again.shards());
+    for index in [1, of] {
+        let number = ShardNumber { index, of };
+        let [one, other] = [&fleet, &again].map(|fleet| fleet.shard(number).unwrap().shard);
+        assert_eq!(one, other);
+    }
 }
 
 /// A simulated drive in TOML.

@@ -1,33 +1,20 @@
 //! [`Kept`]: how many candidates of a search were tried, in a file.
 
+use super::content::Content;
 use crate::cli::Failure;
 use crate::cli::volume::secrets::unreadable;
 use crate::cli::whole::{Kind, Target, unwritable};
-use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// The schema that the file names.
-const SCHEMA: &str = "cryptmark-recall/1";
-
 /// How long a search goes on before it is kept again.
 const EVERY: Duration = Duration::from_secs(10);
 
 /// The longest file of this kind, bytes.
 const MOST_BYTES: u64 = 4096;
-
-/// The content of the file.
-#[derive(Serialize, Deserialize)]
-struct Content {
-    schema: String,
-    /// The fingerprint by which the search is recognised.
-    search: String,
-    candidates: u64,
-    tried: u64,
-}
 
 /// The file of a search.
 pub struct Kept {
@@ -71,27 +58,18 @@ impl Kept {
     /// How many were tried, as the file says.
     fn read(&self, file: File) -> Result<u64, Failure> {
         let path = self.path.display();
-        let mut text = String::new();
-        let read = file.take(MOST_BYTES).read_to_string(&mut text);
-        match read {
-            Err(error) if error.kind() != io::ErrorKind::InvalidData => {
-                return Err(unreadable(&self.path, error));
-            }
-            _ => {}
-        }
-        let content = serde_json::from_str::<Content>(&text).ok();
-        let content = content.filter(|content| content.schema == SCHEMA);
-        let Some(content) = content else {
+        let mut bytes = Vec::new();
+        file.take(MOST_BYTES)
+            .read_to_end(&mut bytes)
+            .map_err(|error| unreadable(&self.path, error))?;
+        let Some(content) = Content::parse(&bytes) else {
             return Err(Failure::new(
                 2,
                 format!("{path} is not a file that --resume has made"),
                 "Name that file, or one that does not exist.",
             ));
         };
-        let is_this = content.search == self.search
-            && content.candidates == self.candidates
-            && content.tried <= self.candidates;
-        match is_this {
+        match content.search == self.search && content.candidates == self.candidates {
             true => Ok(content.tried),
             false => Err(Failure::new(
                 2,
@@ -125,12 +103,7 @@ impl Kept {
     /// # Errors
     /// Exit code 1 if the file cannot be written, and 4 if another program has changed it.
     pub fn save(&self, tried: u64) -> Result<(), Failure> {
-        let content = Content {
-            schema: SCHEMA.to_owned(),
-            search: self.search.clone(),
-            candidates: self.candidates,
-            tried,
-        };
+        let content = Content::new(self.search.clone(), self.candidates, tried);
         let mut text = serde_json::to_string(&content).map_err(Failure::unprintable)?;
         text.push('\n');
         let target = Target::of(&self.path, Kind::Json("cryptmark-recall"), false)?;
