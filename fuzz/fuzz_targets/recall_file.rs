@@ -3,6 +3,8 @@
 
 #![no_main]
 
+extern crate cryptmark_volume as volume;
+
 #[path = "../../tests/any_bytes/targets.rs"]
 #[allow(dead_code)]
 mod targets;

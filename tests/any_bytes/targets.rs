@@ -1,8 +1,6 @@
 //! Any bytes as a request of a browser, and as files that commands have written: what the fuzzer
 //! and a test with random bytes drive.
 
-#[path = "../../src/cli/volume/recall/content.rs"]
-mod content;
 #[path = "../../src/cli/whole/kind.rs"]
 #[allow(dead_code)]
 mod kind;
@@ -10,12 +8,12 @@ mod kind;
 #[allow(dead_code)]
 mod request;
 
-use content::Content;
 use kind::Kind;
 use request::{Asked, Head, Request};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::{LazyLock, Mutex};
+use volume::recall::Content;
 
 /// A parser that takes any bytes.
 pub type Target = fn(&[u8]);

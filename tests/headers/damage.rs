@@ -23,7 +23,7 @@ fn mbr(sector: &mut [u8]) {
     sector[510..512].copy_from_slice(&[0x55, 0xaa]);
 }
 
-const LUKS2: [Case; 16] = [
+const LUKS2: [Case; 17] = [
     Case {
         name: "nothing",
         damage: |_| (),
@@ -32,8 +32,16 @@ const LUKS2: [Case; 16] = [
         repair: [0, 0, 3, 0],
     },
     Case {
+        // It may be another volume: then the second copy is what is left of this one.
         name: "noise over the first binary header",
         damage: |image| spoil(&mut image[..4 * KIB]),
+        open: 0,
+        passwd: 4,
+        repair: [4, 4, 4, 0],
+    },
+    Case {
+        name: "noise in the first binary header, behind its magic number",
+        damage: |image| spoil(&mut image[8..4 * KIB]),
         open: 0,
         passwd: 0,
         repair: [0, 0, 3, 0],

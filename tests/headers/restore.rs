@@ -14,7 +14,7 @@ struct Case {
     asks: Option<&'static str>,
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     Case {
         name: "nothing",
         kind: "luks2",
@@ -84,8 +84,15 @@ const CASES: [Case; 15] = [
         name: "the first copy",
         kind: "luks2",
         commands: &[],
-        damage: |image| spoil(&mut image[..4096]),
+        damage: |image| image[..4096].fill(0),
         asks: None,
+    },
+    Case {
+        name: "something else over the first copy",
+        kind: "luks2",
+        commands: &[],
+        damage: |image| spoil(&mut image[..4096]),
+        asks: Some("data without a name"),
     },
     Case {
         name: "a partition table over the first copy",

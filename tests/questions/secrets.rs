@@ -316,7 +316,7 @@ fn no_command_writes_to_a_file_with_its_secrets() {
     ];
     let mut wrong = Vec::new();
     for name in ["v", "other", "x"] {
-        sandbox.write(name, &"a secret that is a file\n".repeat(50_000));
+        sandbox.write(name, "a secret that is a file\n".repeat(50_000));
     }
     std::os::unix::fs::symlink("v", sandbox.path("link")).unwrap();
     let before = sandbox.read("v");
@@ -338,4 +338,34 @@ fn no_command_writes_to_a_file_with_its_secrets() {
     }
     assert!(sandbox.read("v") == before);
     nothing_wrong(&wrong);
+}
+
+/// Who changes or removes a passphrase believes that it opens nothing afterwards.
+#[test]
+fn a_passphrase_that_opens_another_key_slot_as_well_is_told() {
+    let sandbox = sandbox();
+    for kind in ["luks1", "luks2"] {
+        for (command, told) in [
+            (
+                format!("passwd v --passphrase-file pass --new-passphrase-file other {CHEAP}"),
+                true,
+            ),
+            ("key kill v --passphrase-file pass".to_owned(), true),
+            (
+                "key kill v --passphrase-file pass --key-slot 1".to_owned(),
+                false,
+            ),
+        ] {
+            sandbox.volume(&format!(
+                "create v --yes --size 24M --type {kind} {CHEAP} --passphrase-file pass"
+            ));
+            sandbox.volume(&format!(
+                "key add v --passphrase-file pass --new-passphrase-file pass {CHEAP}"
+            ));
+            let answer = run(&sandbox, &command, b"");
+            assert_eq!(answer.code, Some(0), "{}", answer.said);
+            let is_told = answer.said.contains("still opens key slot 1");
+            assert_eq!(is_told, told, "{kind}, {command}: {}", answer.said);
+        }
+    }
 }

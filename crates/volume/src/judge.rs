@@ -25,8 +25,7 @@
 
 use crate::luks_header::Own;
 use crate::{
-    Format, LuksHeader, VolumeError, Warning, luks, luks1, luks2, parts, rest, unaligned,
-    unfinished,
+    Format, LuksHeader, VolumeError, Warning, luks, luks2, parts, rest, unaligned, unfinished,
 };
 use block::signature::{self, Bytes, Found};
 use block::{AlignedBuffer, BlockDevice, ByteRange, Hold};
@@ -485,29 +484,17 @@ fn stranger(device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
 pub fn known_better(found: &Found, device: &dyn BlockDevice) -> Option<String> {
     (found.name == signature::LUKS && found.at == 0).then_some(())?;
     let format = Format::detect(device).ok()??;
-    let (uuid, label, slots): (String, String, Vec<u32>) = match format {
-        Format::Luks1 => {
-            let header = luks1::Header::read(device).ok()?;
-            let slots = (0..).zip(&header.keyslots);
-            let active = slots.filter(|(_, slot)| slot.active);
-            let numbers = active.map(|(number, _)| number).collect();
-            (header.uuid.to_string(), String::new(), numbers)
-        }
-        Format::Luks2 => {
-            let header = luks2::Header::read(device).ok()?;
-            let slots = header.metadata.keyslots.keys().copied().collect();
-            (
-                header.binary.uuid.to_string(),
-                header.binary.label.to_string(),
-                slots,
-            )
-        }
-        _ => return None,
+    let header = LuksHeader::read(device).ok()?;
+    let uuid = header.uuid();
+    let label = match &header {
+        LuksHeader::Luks1(_) => String::new(),
+        LuksHeader::Luks2(header) => header.binary.label.to_string(),
     };
     let label = match label.is_empty() {
         true => String::new(),
         false => format!(" \"{}\"", label.escape_debug()),
     };
+    let slots = header.numbers();
     let slots: Vec<String> = slots.iter().map(u32::to_string).collect();
     let slots = match slots.as_slice() {
         [] => "no key slots".to_owned(),

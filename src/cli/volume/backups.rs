@@ -4,6 +4,7 @@ use super::arguments::Volume;
 use crate::cli::plain::word;
 use crate::cli::{Failure, print};
 use etcetera::BaseStrategy;
+use jiff::civil::DateTime;
 use std::path::PathBuf;
 use volume::LuksHeader;
 use volume::judge::Use;
@@ -33,15 +34,11 @@ pub fn place() -> Option<PathBuf> {
 
 /// When a backup was made, for people.
 fn shown_time(time: &str) -> String {
-    let digits = |from: usize, to: usize| time.get(from..to).unwrap_or_default();
-    format!(
-        "{}-{}-{} {}:{}:{} UTC",
-        digits(0, 4),
-        digits(4, 6),
-        digits(6, 8),
-        digits(9, 11),
-        digits(11, 13),
-        digits(13, 15)
+    let seconds = time.get(..15).unwrap_or(time);
+    let parsed = DateTime::strptime("%Y%m%dT%H%M%S", seconds);
+    parsed.map_or_else(
+        |_| time.to_owned(),
+        |time| time.strftime("%F %T UTC").to_string(),
     )
 }
 

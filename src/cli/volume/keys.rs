@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use volume::judge::Use;
 use volume::operate::{KeyChange, KeySlotCost, NewKey, PasswordChange};
 use volume::tcrypt::Family;
-use volume::{Format, Kdf, Limits, LuksHeader, Place};
+use volume::{Format, Kdf, Limits, LuksHeader, Place, Secret};
 
 /// Options of `cryptmark volume passwd`.
 #[derive(Debug, Args)]
@@ -89,11 +89,22 @@ pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     change.slot()?;
     let (new, kdf) = new_key(volume, &change, &options.new, &options.kdf)?;
     drop(place);
-    let slot = change.change(&take(volume)?, &new)?;
+    let place = take(volume)?;
+    let slot = change.change(&place, &new)?;
+    warn_of_another(&place, &secret, slot)?;
     print_done(&format!(
         "key slot {slot} opens with the new passphrase: {kdf}\n{}",
         reminder(&names.backups, "the old passphrase")
     ));
+    Ok(())
+}
+
+/// Warns of a secret that was taken from a key slot, and still opens another one.
+fn warn_of_another(place: &Place, secret: &Secret, slot: u32) -> Result<(), Failure> {
+    let header = LuksHeader::read(place.header())?;
+    if let Some(other) = header.opens_also(place.header(), secret, slot, &Limits::default()) {
+        eprintln!("warning: what opened key slot {slot} still opens key slot {other}");
+    }
     Ok(())
 }
 
@@ -181,7 +192,12 @@ fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
             let secret = options.secret.secret(format, volume.image())?;
             let change = KeyChange::begin(&place, &secret, None, Limits::default())?;
             drop(place);
-            change.remove(&take(volume)?, named, last_too)?
+            let place = take(volume)?;
+            let slot = change.remove(&place, named, last_too)?;
+            if named.is_none() {
+                warn_of_another(&place, &secret, slot)?;
+            }
+            slot
         }
     };
     print_done(&format!(

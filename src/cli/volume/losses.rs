@@ -44,8 +44,9 @@ pub fn guard_file(place: &Path, file: &File) -> Result<(), Failure> {
     if content.is_blank() {
         return Ok(());
     }
-    let disk = Names::default().open(place, Use::Read)?.device;
-    operate::check_content(&content, &*disk, &[]).map_err(|error| at(place, error))
+    // As it is stored: QEMU would want the lock of an image that is to be replaced.
+    let stored = volume::open_file(place, Use::Read, false).map_err(VolumeError::Block)?;
+    operate::check_content(&content, &stored, &[]).map_err(|error| at(place, error))
 }
 
 /// The losses that the user accepts with `--yes`: all that can be accepted.

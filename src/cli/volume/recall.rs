@@ -1,6 +1,5 @@
 //! `cryptmark volume recall`: what was the passphrase, of which something is still known?
 
-mod content;
 mod kept;
 
 use super::arguments::{Devices, VolumeArguments};

@@ -7,6 +7,31 @@ use block::BlockDevice;
 use cipher::Key;
 
 impl LuksHeader {
+    /// The key slots in use, by their numbers.
+    pub fn numbers(&self) -> Vec<u32> {
+        match self {
+            Self::Luks1(header) => {
+                let slots = (0..).zip(&header.keyslots);
+                let active = slots.filter(|(_, slot)| slot.active);
+                active.map(|(number, _)| number).collect()
+            }
+            Self::Luks2(header) => header.metadata.keyslots.keys().copied().collect(),
+        }
+    }
+
+    /// Another key slot than `but` that `secret` opens as well. One that cannot be tried does not
+    /// count.
+    pub fn opens_also(
+        &self,
+        device: &dyn BlockDevice,
+        secret: &Secret,
+        but: u32,
+        limits: &Limits,
+    ) -> Option<u32> {
+        let mut others = self.numbers().into_iter().filter(|slot| *slot != but);
+        others.find(|slot| self.unlock(device, secret, Some(*slot), limits).is_ok())
+    }
+
     /// Finds the volume key: in `slot`, or in the first key slot that opens.
     ///
     /// # Errors

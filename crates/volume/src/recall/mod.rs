@@ -8,6 +8,7 @@
 //! Every candidate costs what the volume's key derivation costs. A candidate is known by its
 //! number, so a search can go on where it ended, and needs no memory for what it has tried.
 
+mod content;
 mod error;
 mod layout;
 mod pattern;
@@ -19,6 +20,7 @@ mod shape;
 mod tests;
 mod text;
 
+pub use content::Content;
 pub use error::RecallError;
 pub use layout::{Layout, UnknownLayout};
 pub use pattern::{Characters, UnknownSet};

@@ -1,6 +1,5 @@
 //! [`Kept`]: how many candidates of a search were tried, in a file.
 
-use super::content::Content;
 use crate::cli::Failure;
 use crate::cli::volume::secrets::unreadable;
 use crate::cli::whole::{Kind, Target, unwritable};
@@ -9,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
+use volume::recall::Content;
 
 /// How long a search goes on before it is kept again.
 const EVERY: Duration = Duration::from_secs(10);

@@ -1,11 +1,11 @@
-//! [`Content`]: what the file of a search says.
+//! [`Content`]: what a file says in which a search is kept.
 
 use serde::{Deserialize, Serialize};
 
 /// The schema that the file names.
 const SCHEMA: &str = "cryptmark-recall/1";
 
-/// The content of the file.
+/// How far a search is, as a file keeps it.
 #[derive(Serialize, Deserialize)]
 pub struct Content {
     schema: String,
