@@ -444,6 +444,25 @@ pub fn check_device(
     }
 }
 
+/// Refuses to write by a second header of LUKS2 if data without a name stand where the first one
+/// was.
+///
+/// # Errors
+/// [`VolumeError::Judged`], and those of reading.
+pub(crate) fn check_first_header(
+    use_: Use,
+    device: &dyn BlockDevice,
+    accepted: &[State],
+) -> Result<(), VolumeError> {
+    match LuksHeader::read(device) {
+        Ok(LuksHeader::Luks2(header)) => match header.nameless(device)? {
+            Some(name) => check(use_, State::StaleHeader, name, accepted),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
 /// What `device` holds, if all of the places that tell it can be read.
 pub(crate) fn names(device: &dyn BlockDevice) -> Result<Vec<Found>, VolumeError> {
     match signature::names(device) {

@@ -267,6 +267,9 @@ impl Opening {
         let (use_, accepted) = (terms.access.use_(), terms.accepted);
         let is_apart = !std::ptr::addr_eq(header, data);
         judge::check_device(use_, header, accepted)?;
+        if use_ != Use::Read && matches!(self, Self::Luks2 { .. }) {
+            judge::check_first_header(use_, header, accepted)?;
+        }
         if is_apart && use_ != Use::Read {
             judge::check_device(use_, data, accepted)?;
         }

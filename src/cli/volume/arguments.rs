@@ -5,10 +5,12 @@ mod devices;
 pub use devices::{Devices, Volume};
 
 use super::{losses, recognise};
+use crate::cli::plain::word;
 use crate::cli::{Failure, limits};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use volume::judge::State;
 use volume::operate::Options;
 use volume::recall::Pims;
 use volume::tcrypt::{Family, Keyfiles};
@@ -159,13 +161,25 @@ impl VolumeArguments {
 
     /// What is said of the volume if it has this error.
     pub fn at(&self, error: VolumeError) -> Failure {
+        let is_contradicted =
+            matches!(&error, VolumeError::Judged(it) if it.state == State::OtherHeader);
         let header = match &error {
             VolumeError::Judged(finding) if finding.in_header => self.header.as_deref(),
             VolumeError::NoSignature { .. } | VolumeError::StartLost => self.header.as_deref(),
             _ => None,
         };
         let place = header.unwrap_or(&self.image);
-        losses::at(place, recognise::with_text(place, error))
+        let failure = losses::at(place, recognise::with_text(place, error));
+        match &self.header {
+            Some(named) if is_contradicted => failure.with_remedy(format!(
+                "Nothing was changed. Compare what `volume export` reads by each of both. Omit \
+                 --header, or put {} into the volume if it is the right one: `cryptmark volume \
+                 header restore {} --input {0}`.",
+                word(named),
+                word(&self.image)
+            )),
+            _ => failure,
+        }
     }
 
     /// The options as the engine wants them.

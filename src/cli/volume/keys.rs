@@ -225,12 +225,9 @@ fn opened(volume: &Volume, use_: Use) -> Result<(Place, Format), Failure> {
     let devices = volume.devices(use_)?;
     let format = volume.format(devices.header())?;
     volume.check_luks(devices.header())?;
-    match format {
-        Format::Luks1 | Format::Luks2 => Ok((devices.place(), format)),
-        other => Err(Failure::new(
-            2,
-            format!("a {} volume has no key slots", other.title()),
-            "Only LUKS volumes have key slots.",
-        )),
-    }
+    let what = match format {
+        Format::Luks1 | Format::Luks2 => return Ok((devices.place(), format)),
+        other => format!("a {} volume has no key slots", other.title()),
+    };
+    Err(Failure::new(2, what, "Only LUKS volumes have key slots."))
 }

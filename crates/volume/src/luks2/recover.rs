@@ -67,15 +67,19 @@ impl Header {
             Recovered::Only(Place::Primary) => ByteRange::new(0, size),
             Recovered::Only(Place::Secondary) => ByteRange::new(size, size),
         };
-        match self.stranger_beside(device, good)? {
-            None if self.recovered == Recovered::Only(Place::Secondary) => self.other_start(device),
-            found => Ok(found),
-        }
+        self.stranger_beside(device, good)
     }
 
     /// What stands where the first copy was, if that is neither blank nor left of a header of this
-    /// volume: data without a name, such as another encrypted volume.
-    fn other_start(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+    /// volume: data without a name, such as another encrypted volume. While data move over the
+    /// header, they are that.
+    ///
+    /// # Errors
+    /// Those of reading that concern the whole device.
+    pub fn nameless(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
+        if self.recovered != Recovered::Only(Place::Secondary) {
+            return Ok(None);
+        }
         let start = read_what_can_be(device, ByteRange::new(0, BINARY_BYTES as u64))?;
         let uuid = self.binary.uuid.to_string();
         let named = start.get(UUID_AT..);
@@ -87,7 +91,11 @@ impl Header {
 
     /// Refuses to let a copy be written over something that is not the volume's.
     pub(super) fn check_places(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
-        match self.stranger(device)? {
+        let found = match self.stranger(device)? {
+            None => self.nameless(device)?,
+            found => found,
+        };
+        match found {
             Some(name) => Err(VolumeError::Stranger { name: name.into() }),
             None => Ok(()),
         }

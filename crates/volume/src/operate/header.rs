@@ -161,10 +161,10 @@ fn lost(
     if let Ok(there) = LuksHeader::read(device) {
         let losses = there.losses(from);
         let mut losses: Vec<String> = losses.iter().map(ToString::to_string).collect();
-        if let LuksHeader::Luks2(header) = &there
-            && let Some(name) = header.stranger(device)?
-        {
-            losses.push(format!("{name}, which is in the place of the header"));
+        if let LuksHeader::Luks2(header) = &there {
+            let found = [header.stranger(device)?, header.nameless(device)?];
+            let said = |name| format!("{name}, which is in the place of the header");
+            losses.extend(found.into_iter().flatten().map(said));
         }
         if losses.is_empty() && has_other_material(device, &there, (from, bytes))? {
             let lost = "the key material of its key slots, which is not that of the backup";

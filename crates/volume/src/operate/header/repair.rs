@@ -67,7 +67,9 @@ impl Repair<'_> {
     /// One copy is good.
     fn mend(&self, mut header: Header) -> Result<Mended, VolumeError> {
         if header.recovered != Recovered::Both {
-            judge::check_device(Use::MendHeader, self.device, &self.options.accepted)?;
+            let accepted = &self.options.accepted;
+            judge::check_device(Use::MendHeader, self.device, accepted)?;
+            judge::check_first_header(Use::MendHeader, self.device, accepted)?;
         }
         if let Some(other) = header.other_copy(self.device)? {
             match other.newer {
