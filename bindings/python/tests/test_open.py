@@ -105,7 +105,7 @@ class Opening(VolumeCase):
         self.assertIsInstance(lacking.exception, ValueError)
         with self.assertRaisesRegex(cryptmark.BadInput, "`cipher` has no meaning"):
             cryptmark.open(path, PASSPHRASE, cipher="aes-xts-plain64")
-        with self.assertRaisesRegex(cryptmark.BadInput, "unknown format"):
+        with self.assertRaisesRegex(cryptmark.BadInput, "unknown volume type"):
             cryptmark.open(path, PASSPHRASE, format="luks3")
         with self.assertRaises(cryptmark.BadInput):
             cryptmark.info(self.plain()[0])
