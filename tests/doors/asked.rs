@@ -207,7 +207,7 @@ impl Question<'_> {
         header.chain([self.path]).collect()
     }
 
-    /// The lines that ask `door.c` and `door.py`.
+    /// The lines that ask `door.rs`, `door.c` and `door.py`.
     pub fn lines(&self) -> String {
         let mut text = String::new();
         let mut line = |words: &str, value: &[u8]| {
@@ -251,7 +251,7 @@ impl Question<'_> {
         text
     }
 
-    /// The answer in a line of `door.c` or `door.py`.
+    /// The answer in a line of one of them.
     pub fn answer(&self, line: &str) -> Answer {
         let words: Vec<&str> = line.split_whitespace().collect();
         let text = |hex: &str| String::from_utf8(bytes(hex)).unwrap();

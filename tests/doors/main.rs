@@ -10,6 +10,7 @@ mod changed;
 mod compared;
 mod corpus;
 mod damage;
+mod door;
 mod golden;
 mod known;
 mod laid;

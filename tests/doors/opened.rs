@@ -1,19 +1,14 @@
 //! The doors: the engine itself, the program, and the libraries for C and Python.
 
-use crate::asked::{Answer, Given, Kind, Opened, Question, Refused, Work, data, ends, warnings};
-use crate::changed;
-use cipher::Key;
+use crate::asked::{Answer, Kind, Opened, Question, Refused, Work, data, ends};
+use crate::{changed, door};
 use serde_json::Value;
-use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::RwLock;
 use testkit::Sandbox;
-use volume::judge::{Ruling, State};
-use volume::tcrypt::Keyfiles;
-use volume::{Access, Format, OpenOptions, Parameters, Secret, Verdict, Volume, VolumeError};
 
 /// The names of the doors, as answers are shown.
 pub const NAMES: [&str; 4] = ["Rust", "program", "C", "Python"];
@@ -35,6 +30,7 @@ fn ended(command: &mut Command) -> Output {
 /// The four doors, for one thread.
 pub struct Doors {
     sandbox: Sandbox,
+    rust: Rust,
     c: Worker,
     /// If there is a Python that is new enough.
     python: Option<Worker>,
@@ -44,6 +40,7 @@ impl Doors {
     pub fn open(built: &Built) -> Self {
         Self {
             sandbox: Sandbox::new(env!("CARGO_BIN_EXE_cryptmark")),
+            rust: Rust,
             c: Worker::start(Command::new(&built.c)),
             python: built.has_python.then(|| Worker::start(built.python())),
         }
@@ -60,7 +57,7 @@ impl Doors {
     /// The answer of the door of that place in [`NAMES`].
     pub fn ask(&mut self, door: usize, question: &Question) -> Answer {
         match door {
-            0 => rust(question),
+            0 => question.answer(&self.rust.ask(&question.lines())),
             1 => program(&self.sandbox, question),
             2 => question.answer(&self.c.ask(&question.lines())),
             _ => question.answer(&self.python.as_mut().unwrap().ask(&question.lines())),
@@ -68,9 +65,11 @@ impl Doors {
     }
 
     /// The libraries, by the names of their languages.
-    pub fn libraries(&mut self) -> impl Iterator<Item = (&'static str, &mut Worker)> {
-        let python = self.python.as_mut().map(|python| ("Python", python));
-        [("C", &mut self.c)].into_iter().chain(python)
+    pub fn libraries(&mut self) -> Vec<(&'static str, &mut dyn Library)> {
+        let mut all: Vec<(_, &mut dyn Library)> =
+            vec![("Rust", &mut self.rust), ("C", &mut self.c)];
+        all.extend(self.python.iter_mut().map(|it| ("Python", it as _)));
+        all
     }
 }
 
@@ -139,6 +138,22 @@ impl Built {
     }
 }
 
+/// A library, which answers questions.
+pub trait Library {
+    /// Its answer to the lines of a question.
+    fn ask(&mut self, lines: &str) -> String;
+}
+
+/// `door.rs`, in this process.
+struct Rust;
+
+impl Library for Rust {
+    fn ask(&mut self, lines: &str) -> String {
+        let _shared = STARTING.read().unwrap();
+        door::answer(lines)
+    }
+}
+
 /// `door.c` or `door.py`, which answers one question after the other.
 pub struct Worker {
     child: Child,
@@ -156,9 +171,10 @@ impl Worker {
             child,
         }
     }
+}
 
-    /// Its answer to the lines of a question.
-    pub fn ask(&mut self, lines: &str) -> String {
+impl Library for Worker {
+    fn ask(&mut self, lines: &str) -> String {
         self.asked.write_all(lines.as_bytes()).unwrap();
         let mut line = String::new();
         self.answers.read_line(&mut line).unwrap();
@@ -171,127 +187,6 @@ impl Drop for Worker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-fn rust(question: &Question) -> Answer {
-    let _shared = STARTING.read().unwrap();
-    let done = match question.work {
-        Work::Change(change) => changed::by_rust(question, change).map(|()| Answer::done()),
-        _ => opened(question).map(Answer::Opened),
-    };
-    match done {
-        Ok(answer) => answer,
-        Err(error) => Answer::Refused(Refused {
-            code: match error.verdict() {
-                Verdict::Failed => 1,
-                Verdict::BadInput => 2,
-                Verdict::WrongSecret => 3,
-                Verdict::Protected => 4,
-                Verdict::Interrupted => 130,
-            },
-            what: chain(&error),
-            question: match &error {
-                VolumeError::Judged(finding) if finding.ruling() == Ruling::Ask => {
-                    Some(finding.state.name().to_owned())
-                }
-                _ => None,
-            },
-        }),
-    }
-}
-
-fn opened(question: &Question) -> Result<Opened, VolumeError> {
-    let mut options = OpenOptions::default();
-    let mut keyfiles = Vec::new();
-    let said = &mut options.parameters;
-    for (name, value) in question.options {
-        let text = || Some(value.clone());
-        let flag = value == "1";
-        match *name {
-            "format" => options.format = Format::named(value),
-            "header" => options.header = Some(value.into()),
-            "keyfile" => keyfiles.push(PathBuf::from(value)),
-            "cipher" => said.cipher = text(),
-            "key_size" => said.key_size = value.parse().ok(),
-            "hash" => said.hash = text(),
-            "offset" => said.offset = value.parse().ok(),
-            "skip" => said.skip = value.parse().ok(),
-            "size" => said.size = value.parse().ok(),
-            "sector_size" => said.sector_size = value.parse().ok(),
-            "iv_large_sectors" => said.iv_large_sectors = flag,
-            "key_slot" => said.key_slot = value.parse().ok(),
-            "tcrypt_hidden" => said.tcrypt_hidden = flag,
-            "tcrypt_backup" => said.tcrypt_backup = flag,
-            "tcrypt_system" => said.tcrypt_system = flag,
-            "veracrypt_pim" => said.veracrypt_pim = value.parse().ok(),
-            "experimental" => said.experimental = flag,
-            "key_derivation" => said.key_derivation = text(),
-            name => panic!("no door is asked with {name}"),
-        }
-    }
-    options.parameters = Parameters {
-        keyfiles: match keyfiles.is_empty() {
-            true => None,
-            false => Some(Keyfiles::read(&keyfiles)?),
-        },
-        ..options.parameters
-    };
-    if question.work != Work::Read {
-        options.access = Access::Write;
-    }
-    if question.work == Work::Overwrite {
-        options.accepted = &State::ALL;
-    }
-    let secret = question.secret.map(secret);
-    let volume = Volume::open(question.path, secret.as_ref(), &options)?;
-    if question.work == Work::Overwrite {
-        volume.write_at(0, &data())?;
-        volume.flush()?;
-    }
-    let mut read = None;
-    if question.work == Work::Read {
-        let mut both = Vec::new();
-        let size = volume.size();
-        for place in [0, size.saturating_sub(crate::asked::ENDS as u64)] {
-            let place = if both.is_empty() || place > 0 {
-                place
-            } else {
-                size
-            };
-            let mut end = vec![0; crate::asked::ENDS];
-            let got = volume.read_at(place, &mut end)?;
-            both.extend_from_slice(&end[..got]);
-        }
-        read = Some(both);
-    }
-    Ok(Opened {
-        size: Some(volume.size()),
-        ends: read,
-        warnings: warnings(volume.info()),
-        info: Some(volume.info().clone()),
-    })
-}
-
-pub fn secret(given: &Given) -> Secret {
-    let key = Key::from_slice(&given.bytes);
-    match given.kind {
-        Kind::Passphrase => Secret::Passphrase(key),
-        Kind::KeyFile => Secret::KeyFile(key),
-        Kind::VolumeKey => Secret::VolumeKey(key),
-    }
-}
-
-/// The error with its causes.
-fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        if !text.ends_with(&error.to_string()) {
-            text = format!("{text}: {error}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 fn program(sandbox: &Sandbox, question: &Question) -> Answer {

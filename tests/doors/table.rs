@@ -1,7 +1,7 @@
-//! The judge's table, cell by cell, through the libraries for C and Python. The commands of the
+//! The judge's table, cell by cell, through the libraries for Rust, C and Python. The commands of the
 //! program are the questions; tests/questions asks the program itself.
 
-use crate::opened::{Built, Doors, Worker};
+use crate::opened::{Built, Doors, Library};
 use crate::states::{CHOICES, build, command, make, standing};
 use std::fmt::Write;
 use std::fs;
@@ -83,7 +83,7 @@ enum Said {
     Refused(i32),
 }
 
-fn ask(worker: &mut Worker, lines: &str) -> (Said, String) {
+fn ask(worker: &mut dyn Library, lines: &str) -> (Said, String) {
     let answer = worker.ask(lines);
     let words: Vec<&str> = answer.split_whitespace().collect();
     let text = |hex: &str| String::from_utf8(crate::asked::bytes(hex)).unwrap();

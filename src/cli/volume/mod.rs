@@ -10,7 +10,6 @@ pub mod disk;
 mod find;
 mod header;
 mod info;
-mod key_folders;
 mod keys;
 mod keyslot;
 pub mod losses;
@@ -20,6 +19,7 @@ mod recall;
 pub mod recognise;
 mod reencrypt;
 mod resize;
+mod secret_files;
 mod secrets;
 mod typed;
 
@@ -119,7 +119,7 @@ pub fn run(options: &VolumeOptions, arguments: &ArgMatches) -> Result<(), Failur
         backups: backups::before(change.filter(|_| !options.no_header_backup)),
         ..Names::default()
     };
-    key_folders::check(arguments, names)?;
+    secret_files::check(arguments, names)?;
     let outcome = match &options.command {
         VolumeCommand::Create(options) => create::run(options, names),
         VolumeCommand::Passwd(options) => keys::passwd(options, names),
