@@ -83,7 +83,7 @@ fn secrets_that_do_not_fit() {
         (
             "open luks2 --key-file nothing",
             2,
-            "nothing is empty",
+            "the key file nothing is empty",
             "Check that it is the right file.",
         ),
         (
@@ -101,7 +101,7 @@ fn secrets_that_do_not_fit() {
         (
             "open luks2 --key-file key --keyfile-offset 64",
             2,
-            "key is empty",
+            "the key file key is empty",
             "Check that it is the right file.",
         ),
         (
@@ -119,7 +119,7 @@ fn secrets_that_do_not_fit() {
         (
             "open luks2 --key-file key --keyfile-size 0",
             2,
-            "key is empty",
+            "the key file key is empty",
             "Check that it is the right file.",
         ),
         (

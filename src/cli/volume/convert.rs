@@ -27,17 +27,7 @@ pub struct ConvertOptions {
 
 /// Runs the command.
 pub fn run(options: &ConvertOptions, names: &Names) -> Result<(), Failure> {
-    let wanted = match Format::named(&options.kind) {
-        Some(wanted @ (Format::Luks1 | Format::Luks2)) => wanted,
-        _ => {
-            return Err(Failure::new(
-                2,
-                format!("a volume cannot be converted to `{}`", options.kind),
-                "Use one of: luks1, luks2. For other types copy with `volume export` and `volume \
-                 import`.",
-            ));
-        }
-    };
+    let wanted = Format::parse(&options.kind)?;
     let arguments = VolumeArguments::at_place(&options.image, options.header.as_deref());
     let volume = arguments.with(names);
     let place = volume.devices(Use::ChangeLayout)?.place();

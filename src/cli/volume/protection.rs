@@ -1,7 +1,7 @@
 //! `--protect-hidden`: the hidden volume in a TrueCrypt or VeraCrypt volume, left as
 //! it is by whatever writes to the outer one.
 
-use super::arguments::{Devices, VolumeArguments};
+use super::arguments::{Devices, Volume};
 use super::open::searching;
 use super::secrets::passphrase_in;
 use crate::cli::{Failure, limits};
@@ -9,7 +9,7 @@ use block::ByteRange;
 use clap::Args;
 use std::path::PathBuf;
 use volume::tcrypt::Keyfiles;
-use volume::{Secret, tcrypt};
+use volume::{Format, Secret, VolumeError, tcrypt};
 
 /// The options that say which hidden volume is to be protected.
 #[derive(Clone, Debug, Args)]
@@ -42,16 +42,17 @@ impl ProtectionArguments {
     ///
     /// # Errors
     /// Those of opening it.
-    pub fn range(&self, volume: &VolumeArguments, devices: &Devices) -> Result<ByteRange, Failure> {
+    pub fn range(&self, volume: &Volume, devices: &Devices) -> Result<ByteRange, Failure> {
         let Some(path) = &self.protection_passphrase_file else {
             return Ok(ByteRange::new(0, 0));
         };
         let Some(family) = volume.family() else {
-            return Err(Failure::new(
-                2,
-                "only TrueCrypt and VeraCrypt volumes have a hidden one",
-                "Omit --protect-hidden, or give --type veracrypt.",
-            ));
+            return Err(VolumeError::Foreign {
+                parameter: "protect_hidden",
+                format: volume.format(devices.header())?,
+                formats: &[Format::Tcrypt, Format::Veracrypt],
+            }
+            .into());
         };
         let opening = tcrypt::Opening {
             place: tcrypt::Place::Hidden,

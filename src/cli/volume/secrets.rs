@@ -217,11 +217,8 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
     }
     let length = size.map_or(bytes.len(), |size| size as usize);
     if length == 0 {
-        return Err(Failure::new(
-            2,
-            format!("{} is empty", path.display()),
-            "Check that it is the right file.",
-        ));
+        let path = path.to_owned();
+        return Err(VolumeError::EmptyKeyFile { path }.into());
     }
     Ok(Key::from_slice(&bytes.as_bytes()[..length]))
 }

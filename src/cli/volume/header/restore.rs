@@ -1,9 +1,9 @@
 //! `cryptmark volume header restore` and `repair`.
 
-use super::save::no_luks;
 use super::{RepairOptions, RestoreOptions};
 use crate::cli::volume::arguments::Volume;
 use crate::cli::volume::disk::Names;
+use crate::cli::volume::losses;
 use crate::cli::volume::open::searching;
 use crate::cli::{CliRemedy, Failure, print_done};
 use volume::judge::{State, Use};
@@ -18,7 +18,7 @@ pub fn restore(options: &RestoreOptions, names: &Names) -> Result<(), Failure> {
     let format = volume.family().map(|family| family.format());
     if format.is_none() {
         // No passphrase is typed, and nothing held, for a file that is no backup.
-        LuksHeader::read(&*saved).map_err(no_luks)?;
+        LuksHeader::read(&*saved).map_err(|error| losses::at(&options.input, error))?;
     }
     let place = place(volume)?;
     let secret = format.map(|format| options.secret.secret(format, &options.input));

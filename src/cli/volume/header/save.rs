@@ -5,7 +5,7 @@ use crate::cli::volume::disk::Names;
 use crate::cli::{Failure, print_done};
 use std::io;
 use volume::judge::Use;
-use volume::{VolumeError, operate};
+use volume::operate;
 
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
@@ -14,7 +14,8 @@ pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
     if volume.family().is_none() {
         volume.check_luks(place.header())?;
     }
-    let backup = operate::backup_header(&place, &volume.options(false)?).map_err(no_luks)?;
+    let backup = operate::backup_header(&place, &volume.options(false)?);
+    let backup = backup.map_err(|error| volume.at(error))?;
     if backup.is_passing {
         eprintln!(
             "warning: the volume is being reencrypted: as soon as more data is converted, this \
@@ -49,16 +50,4 @@ pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
     }
     print_done(&format!("{} bytes of {}\n", backup.bytes.len(), backup.of));
     Ok(())
-}
-
-/// Adds an explanation to the error if there is no LUKS header.
-pub fn no_luks(error: VolumeError) -> Failure {
-    match error {
-        VolumeError::NotThis { .. } => Failure::new(
-            2,
-            "there is no LUKS header",
-            "Only headers of LUKS volumes are saved in this way; name the --type of a TrueCrypt or VeraCrypt volume.",
-        ),
-        error => error.into(),
-    }
 }
