@@ -360,7 +360,7 @@ fn stop_flag() -> Result<&'static Arc<AtomicBool>, Failure> {
     // Its thread lives as long as the program, and needs nothing.
     #[cfg(target_os = "linux")]
     confine::inside(|| {
-        confine::Confinement::new(&[], &[])?
+        confine::Confinement::nothing()?
             .enter()
             .and_then(|()| watch())
     })

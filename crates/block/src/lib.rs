@@ -40,6 +40,8 @@
 #![deny(unsafe_code)]
 
 mod buffer;
+#[cfg(target_os = "linux")]
+pub mod confine;
 mod device;
 mod draft;
 mod error;

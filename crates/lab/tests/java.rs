@@ -197,6 +197,31 @@ fn a_java_is_in_a_process_group_of_its_own() {
     assert_eq!(numbers[1], numbers[3], "{said}");
 }
 
+/// A Java that the environment names reaches none of the user's files.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_java_reaches_its_own_files_alone() {
+    let _alone = alone();
+    if let Some(lacking) = block::confine::lacking() {
+        return println!("skipped: Landlock of Linux 6.12: {lacking}");
+    }
+    let others = tempfile::tempdir().unwrap();
+    let secret = others.path().join("secret");
+    std::fs::write(&secret, "secret").unwrap();
+    let (folder, program) = launcher(&format!(
+        r#"case "$*" in *-version)
+            cat {secret} >&2
+            echo changed > {secret}
+            cat "$0" > copy && cat copy > /dev/null && echo 'version "17"' >&2
+        esac"#,
+        secret = secret.display(),
+    ));
+    let java = Java::at(program).unwrap();
+    assert!(java.version().starts_with("17"), "{}", java.version());
+    assert_eq!(std::fs::read(&secret).unwrap(), b"secret");
+    drop(folder);
+}
+
 #[test]
 fn a_stop_comes_between_repetitions() {
     let Some((java, _alone)) = java() else { return };

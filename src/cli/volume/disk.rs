@@ -2,8 +2,6 @@
 
 mod names;
 
-#[cfg(target_os = "linux")]
-use crate::cli::confine::{self, AccessFs, name_sockets, use_};
 use crate::cli::{CliRemedy, Failure};
 use block::hold::{self, Hold, Users};
 use block::{BlockDevice, BlockError, ByteRange, Engine, PathKind};
@@ -15,9 +13,8 @@ use volume::judge::Use;
 use volume::parts::{PartError, Parts};
 #[cfg(target_os = "linux")]
 use {
-    serve::disk::{Access, Claim, DiskError, Image},
+    serve::disk::{Claim, DiskError, Image},
     serve::nbd::{ClientError, NbdDevice, Uri},
-    std::process::{Child, Command},
     std::sync::atomic::{AtomicBool, Ordering},
 };
 
@@ -66,7 +63,7 @@ impl Disk {
         {
             // This lock would keep QEMU out, which takes its own.
             drop(opened);
-            return Ok(Self::served(image.open(use_ != Use::Read, &start)?));
+            return Ok(Self::served(image.open(use_ != Use::Read)?));
         }
         Ok(Self {
             answers_at_once: opened.engine() == Engine::Pread,
@@ -149,20 +146,6 @@ fn claim(uri: &Uri, place: &Path, write: bool, hold: Hold) -> Result<Claim, Fail
         eprintln!("warning: cannot lock {place} against other processes: {why}");
     };
     Ok(Claim::new(uri, place, write, hold, &unlocked)?)
-}
-
-/// Starts QEMU's programs, which reach the image alone.
-#[cfg(target_os = "linux")]
-fn start(command: &mut Command, paths: &[(PathBuf, Access)]) -> std::io::Result<Child> {
-    let allowed = paths.iter().map(|(path, access)| {
-        let access = match access {
-            Access::Read => AccessFs::ReadFile.into(),
-            Access::Use => use_(),
-            Access::Sockets => name_sockets(),
-        };
-        (path.clone(), access)
-    });
-    confine::start(command, &allowed.collect::<Vec<_>>())
 }
 
 /// Whether `place` is an export of a server, and no path.

@@ -194,13 +194,13 @@ impl Java {
             .prefix("cryptmark-java-")
             .tempdir()
             .map_err(missing)?;
-        let asked = finish(command(&program, &folder).arg("-version")).map_err(missing)?;
+        let asked = finish(command(&program, &folder).arg("-version"), &folder).map_err(missing)?;
         let version = version(&asked.said);
         let source = format!("{CLASS}.java");
         std::fs::write(folder.path().join(&source), SOURCE).map_err(missing)?;
         let mut compiler = command(&program, &folder);
         compiler.args(["-m", "jdk.compiler/com.sun.tools.javac.Main", "-proc:none"]);
-        let compiled = finish(compiler.arg(&source)).map_err(missing)?;
+        let compiled = finish(compiler.arg(&source), &folder).map_err(missing)?;
         if !compiled.status.success() {
             return Err(Absent::NoCompiler {
                 library: "java",

@@ -14,7 +14,7 @@ use super::{
 use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
-use block::{BlockDevice, Engine, FileDevice, FileOptions};
+use block::{BlockDevice, Engine, FileDevice, FileOptions, confine};
 use cipher::{Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
 use std::fs;
@@ -23,6 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -322,14 +323,29 @@ pub fn foreign(
         source,
     };
     fs::write(folder.path().join("line"), PASSPHRASE).map_err(failed)?;
-    let child = serve(folder.path(), &path.path, direct)
+    let mut command = serve(folder.path(), &path.path, direct);
+    command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(failed)?;
+        .stderr(Stdio::piped());
+    let own = confine::use_() | confine::name() | confine::name_sockets();
+    let allowed = [
+        (path.path.clone(), confine::use_()),
+        (folder.path().to_owned(), own),
+    ];
+    let confinement = confine::around(&command, &allowed).map_err(failed)?;
+    let (keep, kept) = channel::<()>();
+    let (sender, started) = channel();
+    // nbdkit ends with the thread that started it.
+    std::thread::spawn(move || {
+        let child = confinement.enter().and_then(|()| command.spawn());
+        let _ = sender.send(child);
+        kept.recv()
+    });
+    let child = started.recv().map_err(io::Error::other);
     let mut guard = Foreign {
-        child,
+        child: child.flatten().map_err(failed)?,
+        _keep: keep,
         _name: path,
         _folder: folder,
     };
@@ -404,6 +420,8 @@ impl Drop for OwnFile {
 /// A program; it is ended with the target.
 struct Foreign {
     child: Child,
+    /// For the thread that started it.
+    _keep: Sender<()>,
     /// Other targets use it as well.
     _name: Name,
     _folder: TempDir,

@@ -1,10 +1,10 @@
 //! Disk images that are not raw: qcow2, VDI, VMDK, VHDX and VHD. QEMU's server
 //! `qemu-nbd` reads and writes them, on a socket that only this user reaches.
 
-use super::{Access, DiskError, Start};
+use super::DiskError;
 use crate::nbd::{NbdDevice, Uri};
 use block::signature::Wrapped;
-use block::{BlockDevice, BlockError, program};
+use block::{BlockDevice, BlockError, confine, program};
 use serde_json::json;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -80,8 +80,8 @@ impl<'a> Image<'a> {
     ///
     /// # Errors
     /// [`DiskError::Qemu`] with QEMU's words if it cannot open it, and [`DiskError::Start`].
-    pub fn open(&self, write: bool, start: Start<'_>) -> Result<NbdDevice, DiskError> {
-        let (mut server, uri) = Server::start(self, write, start)?;
+    pub fn open(&self, write: bool) -> Result<NbdDevice, DiskError> {
+        let (mut server, uri) = Server::start(self, write)?;
         let device = server.connect(&uri, self.place)?;
         Ok(device.kept_by(server))
     }
@@ -172,7 +172,7 @@ impl Node {
 
     /// Asks QEMU, without writing, whether it uses this file alone. What it cannot open, its server
     /// refuses with the reason.
-    fn is_alone(&self, driver: &str, start: Start<'_>) -> bool {
+    fn is_alone(&self, driver: &str) -> bool {
         let mut command = program::command("qemu-img");
         command
             .args(["info", "--force-share", "--output=json"])
@@ -180,8 +180,8 @@ impl Node {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        let image = (PathBuf::from(&self.file), Access::Read);
-        let told = start(&mut command, &[image]).and_then(Child::wait_with_output);
+        let image = (PathBuf::from(&self.file), confine::read());
+        let told = confine::start(&mut command, &[image]).and_then(Child::wait_with_output);
         let told = told.map(|told| serde_json::from_slice::<serde_json::Value>(&told.stdout));
         let Ok(Ok(told)) = told else {
             return true;
@@ -207,10 +207,10 @@ fn parts(place: &Path, what: &'static str) -> DiskError {
 }
 
 impl Server {
-    fn start(image: &Image<'_>, write: bool, start: Start<'_>) -> Result<(Self, Uri), DiskError> {
+    fn start(image: &Image<'_>, write: bool) -> Result<(Self, Uri), DiskError> {
         let failed = DiskError::Start;
         let node = Node::of(image)?;
-        if !node.is_alone(image.driver, start) {
+        if !node.is_alone(image.driver) {
             return Err(parts(image.place, image.what));
         }
         let folder = tempfile::Builder::new()
@@ -219,8 +219,8 @@ impl Server {
             .map_err(failed)?;
         let socket = folder.path().join("socket");
         let access = match write {
-            true => Access::Use,
-            false => Access::Read,
+            true => confine::use_(),
+            false => confine::read(),
         };
         let mut command = program::command(PROGRAM);
         command
@@ -234,9 +234,9 @@ impl Server {
             .stderr(Stdio::piped());
         let allowed = [
             (PathBuf::from(&node.file), access),
-            (folder.path().to_owned(), Access::Sockets),
+            (folder.path().to_owned(), confine::name_sockets()),
         ];
-        let child = start(&mut command, &allowed).map_err(failed)?;
+        let child = confine::start(&mut command, &allowed).map_err(failed)?;
         let uri = Uri::parse(format!("nbd+unix:///?socket={}", socket.display()).as_ref())?;
         let server = Self {
             child,

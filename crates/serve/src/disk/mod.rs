@@ -12,21 +12,6 @@ use crate::service::ServiceError;
 use block::BlockError;
 use std::io;
 use std::path::PathBuf;
-use std::process::{Child, Command};
-
-/// What a program that is started may do with a path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Read the file.
-    Read,
-    /// Read and write the file.
-    Use,
-    /// Make and remove sockets in the folder.
-    Sockets,
-}
-
-/// Starts a program that reaches these paths and nothing else of the user's.
-pub type Start<'a> = &'a dyn Fn(&mut Command, &[(PathBuf, Access)]) -> io::Result<Child>;
 
 /// Why a disk of a server is not to be had.
 #[derive(Debug, thiserror::Error)]

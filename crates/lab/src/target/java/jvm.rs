@@ -39,11 +39,11 @@ impl Jvm {
         let messages = tempfile::tempfile()?;
         let mut command = command(program, folder);
         command.args(["-cp", ".", CLASS]);
-        let mut child = command
+        command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(messages.try_clone()?)
-            .spawn()?;
+            .stderr(messages.try_clone()?);
+        let mut child = spawn(&mut command, folder)?;
         let (sender, answers) = channel();
         let output = child.stdout.take().map(BufReader::new);
         std::thread::spawn(move || {
@@ -160,6 +160,38 @@ pub(super) fn command(program: &Path, folder: &TempDir) -> Command {
     command
 }
 
+/// Starts Java, which reaches its folder, what belongs to Java, and the system's libraries.
+#[cfg(target_os = "linux")]
+fn spawn(command: &mut Command, folder: &TempDir) -> io::Result<Child> {
+    use block::confine::{self, AccessFs};
+    let launcher = confine::found(command);
+    let home = launcher.canonicalize().ok();
+    let home = home.and_then(|launcher| {
+        let folder = launcher.parent().filter(|folder| folder.ends_with("bin"))?;
+        Some(folder.parent()?.to_owned())
+    });
+    // Distributions keep its settings in `/etc`, with links to them.
+    let settings = home.iter().flat_map(|home| {
+        let links = ["conf/net.properties", "lib/net.properties"].map(|file| home.join(file));
+        links
+            .into_iter()
+            .filter_map(|link| Some(link.canonicalize().ok()?.parent()?.to_owned()))
+    });
+    let kernel = ["/sys/fs/cgroup", "/sys/kernel/mm"].map(Into::into);
+    let read = settings.chain(kernel).map(|path| (path, confine::read()));
+    let run = home
+        .iter()
+        .map(|home| (home.clone(), confine::read() | AccessFs::Execute));
+    let own = (folder.path().to_owned(), confine::use_() | confine::name());
+    let allowed: Vec<_> = read.chain(run).chain([own]).collect();
+    confine::start(command, &allowed)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn spawn(command: &mut Command, _: &TempDir) -> io::Result<Child> {
+    command.spawn()
+}
+
 /// How a command ended, and what it said on standard error.
 pub(super) struct Finished {
     pub(super) status: ExitStatus,
@@ -167,12 +199,10 @@ pub(super) struct Finished {
 }
 
 /// Runs a command to its end, which it must reach within [`START_LIMIT`].
-pub(super) fn finish(command: &mut Command) -> io::Result<Finished> {
+pub(super) fn finish(command: &mut Command, folder: &TempDir) -> io::Result<Finished> {
     let mut messages = tempfile::tempfile()?;
-    let mut child = command
-        .stdout(Stdio::null())
-        .stderr(messages.try_clone()?)
-        .spawn()?;
+    command.stdout(Stdio::null()).stderr(messages.try_clone()?);
+    let mut child = spawn(command, folder)?;
     let started = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait()? {
