@@ -10,7 +10,6 @@ mod edges;
 mod emulated;
 mod fuzz;
 mod library;
-mod miri;
 mod msrv;
 mod package;
 mod packages;
@@ -20,6 +19,7 @@ mod prose;
 mod publish;
 mod python;
 mod results;
+mod sanitizers;
 mod sbom;
 mod tests;
 mod tools;
@@ -55,7 +55,7 @@ cargo xtask COMMAND
                  [--write writes these files anew]
   msrv           check the published crates by the oldest compiler that the manifest promises
   publish        pack the published crates and build them from their packages; nothing is uploaded
-  miri           run the block crate's tests of memory by Miri, on a nightly compiler
+  sanitizers     tests by Miri, AddressSanitizer, ThreadSanitizer and loom, on a nightly compiler [miri|address|thread|orders]...
   fuzz           every parser by libFuzzer, on a nightly compiler with cargo-fuzz [SECONDS] [TARGET]...
   sbom           what the program and the published crates are made of, as CycloneDX in target/package
   package        Debian package and static programs, in target/package [--test tries them, --short as CI does]
@@ -110,8 +110,8 @@ fn main() -> ExitCode {
         },
         Some("msrv") => msrv::run(),
         Some("publish") => publish::dry_run(),
-        Some("miri") => miri::run(),
         Some("fuzz") => fuzz::run(rest),
+        Some("sanitizers") => sanitizers::run(rest),
         Some("sbom") => sbom::run(),
         Some("package") => package::run(rest),
         Some("library") => match rest {

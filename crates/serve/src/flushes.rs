@@ -1,8 +1,12 @@
 //! [`Flushes`]: what an export remembers of flushes, for all its clients.
 
 use block::BlockError;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+#[cfg(all(test, loom))]
+use loom::sync::{Mutex, atomic::AtomicU64};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+#[cfg(not(all(test, loom)))]
+use std::sync::{Mutex, atomic::AtomicU64};
 
 /// The flushes of one open file that all clients share.
 ///
@@ -62,7 +66,66 @@ impl Flushes {
     }
 }
 
-#[cfg(test)]
+/// Every order that threads can come in, by loom.
+#[cfg(all(test, loom))]
+mod orders {
+    use super::*;
+    use loom::thread;
+
+    /// A file behind a cache: each client has one bit of it.
+    #[derive(Default)]
+    struct Cached {
+        written: AtomicU64,
+        durable: AtomicU64,
+        /// Whether the next flush loses what is not durable, of which the system tells once.
+        loses: AtomicU64,
+    }
+
+    impl Cached {
+        fn flush(&self) -> Result<(), BlockError> {
+            let written = self.written.load(Ordering::SeqCst);
+            if self.loses.swap(0, Ordering::SeqCst) == 1 {
+                return Err(BlockError::Injected { errno: 5 });
+            }
+            self.durable.fetch_or(written, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    /// Clients write and flush at once. None hears of a success while its bit is not durable, and
+    /// none at all after a loss.
+    fn clients(loses: bool) {
+        loom::model(move || {
+            let shared = Arc::new((Flushes::default(), Cached::default()));
+            shared.1.loses.store(loses.into(), Ordering::SeqCst);
+            let client = |bit: u64| {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || {
+                    let (flushes, file) = &*shared;
+                    file.written.fetch_or(bit, Ordering::SeqCst);
+                    let flushed = flushes.run(false, || file.flush());
+                    let is_durable = file.durable.load(Ordering::SeqCst) & bit != 0;
+                    assert!(flushed.is_err() || is_durable && !loses);
+                    flushed.is_ok()
+                })
+            };
+            let both = [client(1), client(2)].map(|client| client.join().unwrap());
+            assert_eq!(both, [!loses; 2]);
+        });
+    }
+
+    #[test]
+    fn a_success_means_durable() {
+        clients(false);
+    }
+
+    #[test]
+    fn a_loss_is_no_success_for_anybody() {
+        clients(true);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
