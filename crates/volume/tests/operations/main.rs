@@ -6,9 +6,11 @@
 
 mod begun;
 mod chosen;
+mod filled;
 mod headers;
 mod hidden;
 mod judged;
+mod kept;
 mod made;
 mod places;
 mod resized;
