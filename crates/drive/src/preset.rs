@@ -24,6 +24,10 @@ macro_rules! shipped {
 const SHIPPED: &[(&str, &str)] = shipped!(
     "mlc-128g",
     "tlc-1t",
+    "nvme-1t-2023",
+    "nvme-1t-2025",
+    "emmc-64g",
+    "sd-64g",
     "hdd-desktop-2003",
     "hdd-laptop-2003",
     "hdd-wd",
@@ -164,7 +168,8 @@ impl Preset {
                 Ok(Some(Box::new(drive)))
             }
             Self::Ssd(ssd) => {
-                let enough = extent.saturating_mul(ENOUGH).max(LEAST);
+                let least = ssd.least_capacity().as_u64();
+                let enough = extent.saturating_mul(ENOUGH).max(LEAST).max(least);
                 let ssd = Ssd {
                     capacity: ByteSize::b(enough.min(capacity)),
                     ..ssd.clone()

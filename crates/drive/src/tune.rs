@@ -69,6 +69,8 @@ impl Preset {
                 ssd.interface_mb_s = interface;
                 ssd.command_us = command;
                 ssd.cache = ByteSize::b(cache as u64);
+                // Those of a data sheet are no limits of another drive.
+                (ssd.read_iops, ssd.write_iops) = (None, None);
                 ssd.checked().map(Self::Ssd)
             }
             Self::Hdd(hdd) => {

@@ -23,6 +23,11 @@ pub struct SsdDrive {
     /// Chips of a stripe; each stripe has a log.
     logs: u32,
     command: u64,
+    /// Nanoseconds that the controller is busy with each read and each write.
+    busy_per_read: u64,
+    busy_per_write: u64,
+    controller_free: u64,
+    controller_busy: u64,
     /// Nanoseconds for a byte between host and drive.
     interface: f64,
     interface_free: u64,
@@ -104,6 +109,10 @@ impl SsdDrive {
             ftl,
             logs,
             command: nanoseconds(ssd.command_us),
+            busy_per_read: ssd.read_iops.map_or(0, |iops| (1e9 / iops) as u64),
+            busy_per_write: ssd.write_iops.map_or(0, |iops| (1e9 / iops) as u64),
+            controller_free: 0,
+            controller_busy: 0,
             interface: 1e3 / ssd.interface_mb_s,
             interface_free: 0,
             interface_busy: 0,
@@ -350,8 +359,16 @@ impl Drive for SsdDrive {
 
     fn serve(&mut self) -> Option<(Demand, u64)> {
         let Reverse(demand) = self.waiting.pop()?;
-        let begun = demand.arrival.max(self.held) + self.command;
         let Demand { offset, bytes, .. } = demand;
+        let busy = match demand.operation {
+            OperationKind::Read => self.busy_per_read,
+            OperationKind::Write => self.busy_per_write,
+            OperationKind::Flush | OperationKind::Discard => 0,
+        };
+        let taken = demand.arrival.max(self.held).max(self.controller_free);
+        self.controller_free = taken + busy;
+        self.controller_busy += busy;
+        let begun = taken + self.command;
         let done = match demand.operation {
             OperationKind::Read => self.read(begun, offset, bytes),
             OperationKind::Write => self.write(begun, offset, bytes),
@@ -370,6 +387,7 @@ impl Drive for SsdDrive {
             mean(&self.chips.busy),
             mean(&self.chips.channel_busy),
             self.interface_busy as f64,
+            self.controller_busy as f64,
         ];
         parts.into_iter().fold(0.0, f64::max) / end as f64
     }

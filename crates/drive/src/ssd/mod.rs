@@ -43,6 +43,13 @@ pub struct Ssd {
     pub interface_mb_s: f64,
     /// Of a command beside all that moves, microseconds.
     pub command_us: f64,
+    /// Reads that the controller takes in a second at most; `None` where the other numbers limit
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_iops: Option<f64>,
+    /// Writes, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_iops: Option<f64>,
     /// Memory for what is written; a write is done when it is there.
     pub cache: ByteSize,
     /// Erases that a block endures.
@@ -69,6 +76,8 @@ impl Ssd {
             ("channels", f64::from(self.channels)),
             ("chips_per_channel", f64::from(self.chips_per_channel)),
             ("erase_cycles", f64::from(self.erase_cycles)),
+            ("read_iops", self.read_iops.unwrap_or(1.0)),
+            ("write_iops", self.write_iops.unwrap_or(1.0)),
         ] {
             let fits = value > 0.0 && value < 1e9;
             DriveError::require(fits, name, value, "more than 0, and less than 1000000000")?;
