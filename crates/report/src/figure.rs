@@ -1,7 +1,7 @@
 //! How numbers and names are written: units, digits, words.
 
 use crate::{ciphers, kdf, sweep};
-use lab::record::{Bottleneck, Interval, NoiseVerdict, Overhead, Run, Tier, Trial, Verdict};
+use lab::record::{Bottleneck, Interval, NoiseVerdict, Run, Tier, Trial, Verdict};
 use lab::stats::Looks;
 
 /// An interval that is wider says nothing in per cent.
@@ -152,55 +152,101 @@ pub(crate) fn ratio(ratio: Interval) -> String {
     )
 }
 
-/// The cost in words: `slower by 12.3 % (10.1–14.0)`.
-pub(crate) fn overhead(overhead: &Overhead) -> String {
-    difference(overhead.ratio, overhead.verdict)
+/// What a ratio of two speeds is told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// Rates: 300 after 400 is slower by 25 %.
+    Rates,
+    /// Times: 3 s after 2 s is 50 % longer.
+    Times,
 }
 
-/// The ratio of two rates and its verdict, in words.
-pub(crate) fn difference(ratio: Interval, verdict: Verdict) -> String {
-    if !finite(ratio) {
-        return UNKNOWN.to_owned();
+impl Told {
+    /// What the cells of a trial show.
+    pub(crate) fn of(trial: &Trial) -> Self {
+        match trial.tier {
+            Tier::Fs => Self::Times,
+            Tier::Block | Tier::Cipher => Self::Rates,
+        }
     }
-    let loss = |ratio: f64| percent((1.0 - ratio) * 100.0);
-    let gain = |ratio: f64| percent((ratio - 1.0) * 100.0);
-    match verdict {
-        Verdict::Slower => format!(
-            "slower by {} % ({}–{})",
-            loss(ratio.median),
-            loss(ratio.high),
-            loss(ratio.low)
-        ),
-        Verdict::Faster => format!(
-            "faster by {} % ({}–{})",
-            gain(ratio.median),
-            gain(ratio.low),
-            gain(ratio.high)
-        ),
-        Verdict::NotDistinguishable if spread(ratio) > WIDE => {
-            "not distinguishable (too wide)".to_owned()
+
+    fn less(self, ratio: f64) -> f64 {
+        match self {
+            Self::Rates => 1.0 - ratio,
+            Self::Times => 1.0 / ratio - 1.0,
         }
-        Verdict::NotDistinguishable => {
-            format!("not distinguishable (±{} %)", gain(1.0 + spread(ratio)))
+    }
+
+    fn in_words(self, verdict: Verdict, percent: &str) -> String {
+        match (self, verdict) {
+            (Self::Rates, Verdict::Slower) => format!("slower by {percent} %"),
+            (Self::Rates, _) => format!("faster by {percent} %"),
+            (Self::Times, Verdict::Slower) => format!("{percent} % longer"),
+            (Self::Times, _) => format!("{percent} % shorter"),
         }
-        Verdict::TooFew if ratio.median < 1.0 => {
-            format!("slower by {} % (too few)", loss(ratio.median))
+    }
+
+    /// The ratio of two speeds and its verdict: `slower by 12.3 % (10.1–14.0)`.
+    pub(crate) fn difference(self, ratio: Interval, verdict: Verdict) -> String {
+        if !finite(ratio) {
+            return UNKNOWN.to_owned();
         }
-        Verdict::TooFew if ratio.median > 1.0 => {
-            format!("faster by {} % (too few)", gain(ratio.median))
+        let by = |ratio: f64| percent(self.less(ratio).abs() * 100.0);
+        let certain = |ends: [f64; 2]| {
+            let [first, last] = ends.map(|end| percent(self.less(end) * sign(verdict) * 100.0));
+            let words = self.in_words(verdict, &by(ratio.median));
+            format!("{words} ({first}–{last})")
+        };
+        match verdict {
+            Verdict::Slower => certain([ratio.high, ratio.low]),
+            Verdict::Faster => certain([ratio.low, ratio.high]),
+            Verdict::NotDistinguishable if spread(ratio) > WIDE => {
+                "not distinguishable (too wide)".to_owned()
+            }
+            Verdict::NotDistinguishable => {
+                format!(
+                    "not distinguishable (±{} %)",
+                    percent(spread(ratio) * 100.0)
+                )
+            }
+            Verdict::TooFew if ratio.median == 1.0 => "no difference (too few)".to_owned(),
+            Verdict::TooFew => {
+                let way = match ratio.median < 1.0 {
+                    true => Verdict::Slower,
+                    false => Verdict::Faster,
+                };
+                let words = self.in_words(way, &by(ratio.median));
+                format!("{words} (too few)")
+            }
         }
-        Verdict::TooFew => "no difference (too few)".to_owned(),
+    }
+
+    /// The same in few words, for a label next to a drawn interval.
+    pub(crate) fn difference_in_short(self, ratio: Interval, verdict: Verdict) -> String {
+        let text = self.difference(ratio, verdict);
+        if verdict == Verdict::TooFew {
+            return text;
+        }
+        text.split_once(" (")
+            .map_or_else(|| text.clone(), |(short, _)| short.to_owned())
     }
 }
 
-/// The same in few words, for a label next to a drawn interval.
-pub(crate) fn difference_in_short(ratio: Interval, verdict: Verdict) -> String {
-    let text = difference(ratio, verdict);
-    if verdict == Verdict::TooFew {
-        return text;
+/// The sign of a loss of speed.
+fn sign(verdict: Verdict) -> f64 {
+    if verdict == Verdict::Faster {
+        -1.0
+    } else {
+        1.0
     }
-    text.split_once(" (")
-        .map_or_else(|| text.clone(), |(short, _)| short.to_owned())
+}
+
+/// The cost of a trial in words.
+pub(crate) fn overhead(trial: &Trial) -> String {
+    let cost = trial.overhead.as_ref();
+    cost.map_or_else(String::new, |cost| {
+        Told::of(trial).difference(cost.ratio, cost.verdict)
+    })
 }
 
 /// A median with the larger arm of its interval: `12,409 IOPS ±1.9 %`. One value has none.
@@ -557,7 +603,31 @@ mod tests {
             ),
             (ratio(f64::NAN, 0.0, 0.0), Verdict::Slower, "–"),
         ] {
-            assert_eq!(difference(ratio, verdict), text);
+            assert_eq!(Told::Rates.difference(ratio, verdict), text);
+        }
+        for (ratio, verdict, text) in [
+            (
+                ratio(2.0 / 3.0, 0.6, 0.8),
+                Verdict::Slower,
+                "50.0 % longer (25.0–66.7)",
+            ),
+            (
+                ratio(1.5, 1.25, 2.0),
+                Verdict::Faster,
+                "33.3 % shorter (20.0–50.0)",
+            ),
+            (
+                ratio(0.5, 0.5, 0.5),
+                Verdict::TooFew,
+                "100.0 % longer (too few)",
+            ),
+            (
+                ratio(1.0, 0.991, 1.012),
+                Verdict::NotDistinguishable,
+                "not distinguishable (±1.2 %)",
+            ),
+        ] {
+            assert_eq!(Told::Times.difference(ratio, verdict), text);
         }
     }
 }

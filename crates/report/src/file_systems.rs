@@ -88,7 +88,7 @@ fn row(trial: &Trial) -> Row {
         sums.map(|sum| Cell::known(each(trial, sum), sum.map(|sum| sum / repetitions(trial)))),
     );
     cells.push(Cell::known(
-        cost.map_or_else(String::new, figure::overhead),
+        figure::overhead(trial),
         cost.map(|cost| cost.ratio.median),
     ));
     Row::of(trial, cells).hint(trial.cipher.as_deref())

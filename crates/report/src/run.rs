@@ -175,7 +175,8 @@ fn cells(run: &Run) -> Vec<Block> {
             .collect();
         blocks.push(Block::table(Table::plain(columns(), rows)).on(MARKDOWN));
         if let Some(overhead) = group.floor() {
-            let again = format!("Plain against itself (A/A): {}", figure::overhead(overhead));
+            let again = figure::Told::Rates.difference(overhead.ratio, overhead.verdict);
+            let again = format!("Plain against itself (A/A): {again}");
             blocks.push(Block::text(again).on(MARKDOWN));
         }
     }
@@ -225,10 +226,7 @@ fn figures(label: &str, trial: &Trial) -> Row {
         duration(|latency| latency.p50),
         duration(|latency| latency.p99),
         duration(|latency| latency.p99_9),
-        Cell::known(
-            cost.map_or_else(String::new, figure::overhead),
-            cost.map(|cost| cost.ratio.median),
-        ),
+        Cell::known(figure::overhead(trial), cost.map(|cost| cost.ratio.median)),
         Cell::known(
             smallest.map_or_else(String::new, |share| {
                 format!("{} %", figure::percent(share * 100.0))

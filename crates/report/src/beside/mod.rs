@@ -369,7 +369,7 @@ fn cost_here(published: &Published, trial: &Trial) -> String {
         overhead.verdict,
         Verdict::NotDistinguishable | Verdict::TooFew
     ) {
-        return figure::overhead(overhead);
+        return figure::overhead(trial);
     }
     let cost = |ratio: f64| match published.measure {
         Measure::Slowdown => (1.0 / ratio - 1.0) * 100.0,

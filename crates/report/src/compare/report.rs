@@ -194,9 +194,13 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
     let rates = [pair.a_mb_s.median, pair.b_mb_s.median];
     let divided = pair.normalised.filter(|_| comparison.normalised.is_some());
     let [by_a, by_b] = divided.or(pair.time_us).unwrap_or(rates);
+    let told = match (comparison.normalised, pair.time_us) {
+        (None, Some(_)) => figure::Told::Times,
+        _ => figure::Told::Rates,
+    };
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),
-        |ratio| figure::difference(ratio, pair.verdict),
+        |ratio| told.difference(ratio, pair.verdict),
     );
     // The judged quantity is named if it is not the same for all pairs.
     let by = match pair.by.is_none() && is_mixed(comparison) {

@@ -270,6 +270,8 @@ impl Style {
         }
         line.replace("slower by", &format!("{YELLOW}slower{PLAIN} by"))
             .replace("faster by", &format!("{GREEN}faster{PLAIN} by"))
+            .replace("% longer", &format!("% {YELLOW}longer{PLAIN}"))
+            .replace("% shorter", &format!("% {GREEN}shorter{PLAIN}"))
     }
 
     /// `text`, broken at spaces into lines that fit; what follows the first line is

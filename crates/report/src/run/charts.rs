@@ -127,12 +127,13 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
         let rows = group.rows.iter().filter_map(|row| {
             let overhead = row.trial.overhead.as_ref()?;
             let ratio = overhead.ratio;
-            let value = figure::difference_in_short(ratio, overhead.verdict);
+            let told = figure::Told::of(row.trial);
+            let value = told.difference_in_short(ratio, overhead.verdict);
             let tip = format!(
                 "{}, {}: {}; ratio {}",
                 group.title(),
                 row.label,
-                figure::overhead(overhead),
+                figure::overhead(row.trial),
                 figure::ratio(ratio)
             );
             let label = Label::of(row.trial, &row.label, value, tip);
