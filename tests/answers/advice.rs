@@ -66,7 +66,7 @@ fn a_fast_disk_behind_a_fast_processor_gets_aes_without_workers() {
         "{reason}"
     );
     let (_, reason) = choice(&advice, "TRIM");
-    assert!(reason.contains("7.8"), "{reason}");
+    assert!(reason.contains("drive lifetime"), "{reason}");
     // Every part has a reason of one sentence, and every other cipher its cost.
     for choice in advice["choices"].as_array().unwrap() {
         let reason = choice["reason"].as_str().unwrap();
@@ -190,8 +190,11 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
     let advice = sandbox.json(&[&one[..], &["--json"]].concat());
     assert_eq!(std::fs::read_dir(sandbox.path("at")).unwrap().count(), 0);
     assert_eq!(advice["setup"]["cipher"], "aes-xts-plain64");
-    // A key of half the size and the other sectors are measured in memory.
-    assert_eq!(advice["rates"].as_array().unwrap().len(), 3);
+    // A key of half the size and the other sectors are measured in memory, in turns.
+    let others = advice["alternatives"].as_array().unwrap().iter();
+    let others = others.filter(|other| other["ratio"]["n"] == 15);
+    assert_eq!(others.count(), 2, "{advice:#}");
+    assert_eq!(advice["rates"][0]["interval"]["n"], 9);
     assert!(
         sandbox
             .ok(&["list"])
@@ -218,6 +221,40 @@ fn this_machine_gets_a_set_up_that_can_be_made() {
     for word in ["aes-xts-plain64", "512", &sector] {
         assert!(info.contains(word), "{word} is not in\n{info}");
     }
+}
+
+/// Of another machine nothing is known but what was given: no rate, no memory, no cores.
+#[test]
+fn this_machine_says_nothing_about_another() {
+    let sandbox = sandbox();
+    let board = ["advise", "--system", "drive:sd-64g", "--json", "--cpu"];
+    let given = "aes=60MB/s,xchacha12=90MB/s";
+    let advice = sandbox.json(&[&board[..], &[given]].concat());
+    let rates = advice["rates"].as_array().unwrap();
+    assert_eq!(rates.len(), 2, "{rates:?}");
+    assert!(rates.iter().all(|rate| rate["interval"].is_null()));
+    assert_eq!(advice["setup"]["pbkdf"], "argon2id");
+    assert!(advice["setup"]["pbkdf_memory"].is_null(), "{advice:#}");
+    assert!(advice["setup"]["pbkdf_parallel"].is_null());
+    let create = advice["commands"]["cryptmark"][0].as_str().unwrap();
+    assert!(!create.contains("--pbkdf-memory"), "{create}");
+    let notes = advice["notes"].to_string();
+    for word in ["Argon2", "serpent-xts-plain64", "twofish-xts-plain64"] {
+        assert!(notes.contains(word), "{word}: {notes}");
+    }
+    // With its memory, of which there is half for a derivation.
+    let memory = ["--memory", "1GiB", "--cores", "2"];
+    let advice = sandbox.json(&[&board[..], &[given], &memory].concat());
+    assert_eq!(advice["setup"]["pbkdf_memory"], 512 << 10);
+    assert_eq!(advice["setup"]["pbkdf_parallel"], 2);
+    let unrated = [
+        "--cipher",
+        "serpent-xts-plain64",
+        "--cipher",
+        "aes-xts-plain64",
+    ];
+    let error = sandbox.fails(2, &[&board[..], &["aes=60MB/s"], &unrated].concat());
+    assert!(error.contains("--cpu serpent="), "{error}");
 }
 
 #[test]

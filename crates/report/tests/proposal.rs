@@ -26,9 +26,8 @@ fn proposed(aes: (f64, f64, Verdict), twofish: (f64, f64, Verdict)) -> Proposal 
         flash: None,
         discards: None,
         physical_block: None,
-        amplification: [2.0, 1.5],
-        memory_kib: 1 << 20,
-        lanes: 4,
+        beside: Vec::new(),
+        argon2: Some((1 << 20, 4)),
         place: Place::Elsewhere,
     };
     propose(&run, &machine, Format::Luks2).unwrap()

@@ -3,16 +3,15 @@
 use crate::cli::progress::Progress;
 use crate::cli::run::{first_failure, rate as cipher_rate, rescue};
 use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
-use ::drive::analytic;
 use ::drive::preset::Preset;
-use ::report::proposal::{self, Format, Machine, Place, Proposal, Rate, quoted};
+use ::report::proposal::{self, Beside, Format, Machine, Place, Proposal, Rate, quoted};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::experiment::{Devices, PlanError, Sizes};
 use lab::probe;
 use lab::record::Run;
 use lab::run::{new_id, seed_of_now};
-use lab::session::simulated::rate;
+use lab::session::simulated::{in_turns, rate};
 use lab::session::{Observer, Session, Visit};
 use lab::target::simulated::{CipherRate, name_of, preset, rate_of};
 use lab::target::{self, Backend, Encryption, Storage, System};
@@ -34,12 +33,6 @@ const CANDIDATES: [&str; 5] = [
 /// seven rounds show.
 const PLAN: &str = "advice";
 
-/// The default for spare flash, as a fraction of the drive's size: 128 GiB behind 128 GB.
-const SPARE: f64 = 0.0737;
-
-/// Share of a drive that is in use.
-const IN_USE: f64 = 0.8;
-
 /// The seed on simulated drives: the same question has the same answer.
 const SEED: u64 = 1;
 
@@ -56,12 +49,15 @@ pub struct HereOptions {
     /// Propose a set-up for a simulated drive instead: drive:NAME or drive:FILE.toml
     #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
     system: Option<System>,
-    /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s [default: measured here]
+    /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s; only ciphers with a rate are compared [default: all, measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system")]
     cpu: Vec<(String, CipherRate)>,
     /// Cores of the target CPU
     #[arg(long, value_name = "N", default_value_t = 1, requires = "system")]
     cores: u32,
+    /// Memory of the target machine, e.g. 1GB, of which Argon2 takes half at most
+    #[arg(long, value_name = "SIZE", requires = "cpu")]
+    memory: Option<ByteSize>,
     /// Consider only this cipher, in dm-crypt notation; can be repeated, the preferred one first
     #[arg(long = "cipher", value_name = "C")]
     ciphers: Vec<String>,
@@ -117,11 +113,8 @@ impl HereOptions {
             Kind::Luks1 => Format::Luks1,
             Kind::Luks2 => Format::Luks2,
         };
-        let host = probe::host();
-        let argon2 = volume::Machine::new(host.cores, host.memory);
         let mut machine = Machine {
-            memory_kib: argon2.memory_kib,
-            lanes: argon2.lanes,
+            argon2: self.argon2(),
             ..self.machine()?
         };
         let sector_bytes = self.sector_bytes(&machine, format)?;
@@ -152,10 +145,19 @@ impl HereOptions {
             .inspect_err(|_| progress.finish())?
             .built_as(VERSION);
         let (run, outcome) = session.measure(&stop, &mut Shown(&progress));
-        progress.finish();
         let answered = match outcome {
-            Ok(()) => self.answer(&run, &machine, format, backend, json),
-            Err(error) => Err(error.into()),
+            Ok(()) => self
+                .beside(&run, &machine, backend, &progress)
+                .inspect_err(|_| progress.finish())
+                .and_then(|beside| {
+                    progress.finish();
+                    let machine = Machine { beside, ..machine };
+                    self.answer(&run, &machine, format, backend, json)
+                }),
+            Err(error) => {
+                progress.finish();
+                Err(error.into())
+            }
         };
         // The answer is here whether or not the store can keep what it came from.
         let kept = match run.trials.is_empty() {
@@ -174,13 +176,14 @@ impl HereOptions {
         backend: Option<Backend>,
         json: bool,
     ) -> Result<(), Failure> {
-        let Some(proposal) = proposal::propose(run, machine, format) else {
+        let Some(mut proposal) = proposal::propose(run, machine, format) else {
             return Err(Failure::new(
                 1,
                 "no cipher could be compared with the plain disk",
                 "Run it again, and report it if that changes nothing.",
             ));
         };
+        proposal.notes.extend(self.left_out());
         let check = self.check(&proposal, machine, backend)?;
         if !json {
             return print(&proposal::text(&proposal, run, &check, &style()));
@@ -195,21 +198,29 @@ impl HereOptions {
         print(&(json + "\n"))
     }
 
+    /// The most memory of Argon2, KiB, and its lanes, on the machine that encrypts.
+    fn argon2(&self) -> Option<(u32, u32)> {
+        let (cores, memory) = match self.cpu.is_empty() {
+            true => {
+                let host = probe::host();
+                (host.cores, host.memory)
+            }
+            false => (self.cores, self.memory?.as_u64()),
+        };
+        let machine = volume::Machine::new(cores, memory);
+        Some((machine.memory_kib, machine.lanes))
+    }
+
     /// The facts about the machine that are known before any measurement. Argon2's costs are not
     /// among them.
     fn machine(&self) -> Result<Machine, Failure> {
-        let amplification = |spare: f64| {
-            let all = 1.0 + spare;
-            [analytic::fifo(all), analytic::fifo(all / IN_USE)]
-        };
         let unknown = Machine {
             rates: Vec::new(),
+            beside: Vec::new(),
             flash: None,
             discards: None,
             physical_block: None,
-            amplification: amplification(SPARE),
-            memory_kib: 0,
-            lanes: 0,
+            argon2: None,
             place: Place::Elsewhere,
         };
         let Some(system) = &self.system else {
@@ -235,11 +246,10 @@ impl HereOptions {
         };
         let preset = preset(name).map_err(lab::session::SessionError::from)?;
         Ok(match preset {
-            Preset::Ssd(ssd) => Machine {
+            Preset::Ssd(_) => Machine {
                 flash: Some(true),
                 discards: Some(true),
                 physical_block: Some(FLASH_BLOCK),
-                amplification: amplification(ssd.over_provisioning),
                 ..unknown
             },
             // Neither a key nor an MTD device is told of discards.
@@ -295,7 +305,59 @@ impl HereOptions {
             bits => plan.key_size = bits.map(Sizes::One),
         }
         plan.validate()?;
+        self.keep_rated(&mut plan)?;
         Ok(plan)
+    }
+
+    fn given(&self) -> BTreeMap<String, CipherRate> {
+        self.cpu.iter().cloned().collect()
+    }
+
+    /// Leaves the ciphers that have a rate, if any is given: this machine's rates are not those of
+    /// another one.
+    fn keep_rated(&self, plan: &mut Devices) -> Result<(), Failure> {
+        if self.cpu.is_empty() {
+            return Ok(());
+        }
+        let given = self.given();
+        let encryptions = plan.encryptions()?;
+        let rate_of = |encryption: &Encryption| rate_of(encryption, &given).map(|(name, _)| name);
+        let is_unused = |name: &str| !encryptions.iter().any(|e| rate_of(e) == Some(name));
+        if let Some((name, _)) = self.cpu.iter().find(|(name, _)| is_unused(name)) {
+            return Err(PlanError::UnusedRate(name.clone()).into());
+        }
+        let (rated, others): (Vec<_>, Vec<_>) = plan
+            .ciphers
+            .drain(..)
+            .zip(&encryptions)
+            .partition(|(_, encryption)| rate_of(encryption).is_some());
+        if let (Some((cipher, encryption)), false) = (others.first(), self.ciphers.is_empty()) {
+            return Err(Failure::new(
+                2,
+                format!("no rate of {cipher} is given for that machine"),
+                format!(
+                    "Add --cpu {}=RATE, or omit this cipher.",
+                    name_of(encryption)
+                ),
+            ));
+        }
+        plan.ciphers = rated.into_iter().map(|(cipher, _)| cipher).collect();
+        Ok(())
+    }
+
+    /// A note about the ciphers that were not compared.
+    fn left_out(&self) -> Option<String> {
+        let given = self.given();
+        let is_rated = |cipher: &&str| {
+            let encryption = Encryption::parse(cipher, None, DISK_BLOCK as u32, None);
+            encryption.is_ok_and(|encryption| rate_of(&encryption, &given).is_some())
+        };
+        let unrated: Vec<&str> = CANDIDATES.into_iter().filter(|it| !is_rated(it)).collect();
+        let is_silent = self.cpu.is_empty() || !self.ciphers.is_empty() || unrated.is_empty();
+        (!is_silent).then(|| {
+            let unrated = unrated.join(", ");
+            format!("No rate is given of {unrated}, so these were not compared.")
+        })
     }
 
     /// The whole of a simulated drive that does not hold `size`.
@@ -308,30 +370,64 @@ impl HereOptions {
         Ok((all < size).then_some(all))
     }
 
-    /// Rates of the ciphers with what they are to have, and, where they are
-    /// measured, with other sectors and, of an XTS key, half of its bits.
+    /// Rates of the ciphers with what they are to have.
     fn rates(&self, encryptions: &[Encryption], progress: &Progress) -> Result<Vec<Rate>, Failure> {
-        let given: BTreeMap<_, _> = self.cpu.iter().cloned().collect();
-        let unused = |(name, _): &&(String, CipherRate)| {
-            let of = |encryption: &Encryption| rate_of(encryption, &given).map(|(name, _)| name);
-            !encryptions.iter().any(|e| of(e) == Some(name.as_str()))
+        let given = self.given();
+        let rates = encryptions.iter().map(|encryption| {
+            let (mb_s, interval) = match rate_of(encryption, &given) {
+                Some((_, rate)) => (rate.0, None),
+                None => {
+                    progress.doing(&format!("{} in memory", encryption.spec));
+                    let rate = rate(*encryption)?;
+                    (rate.median, Some(rate))
+                }
+            };
+            Ok(Rate {
+                cipher: encryption.spec.to_string(),
+                key_bits: encryption.key_bits,
+                sector_bytes: encryption.sector_size.bytes() as u32,
+                mb_s,
+                interval,
+            })
+        });
+        rates.collect()
+    }
+
+    /// The chosen cipher with other sectors and with half an XTS key, measured beside it, unless it
+    /// is for another machine.
+    fn beside(
+        &self,
+        run: &Run,
+        machine: &Machine,
+        backend: Option<Backend>,
+        progress: &Progress,
+    ) -> Result<Vec<Beside>, Failure> {
+        let Some((cipher, key_bits, sector_bytes)) = proposal::chosen(run) else {
+            return Ok(Vec::new());
         };
-        if let Some((name, _)) = self.cpu.iter().find(unused) {
-            return Err(PlanError::UnusedRate(name.clone()).into());
+        let is_measured = |rate: &Rate| rate.cipher == cipher && rate.interval.is_some();
+        if !machine.rates.iter().any(is_measured) {
+            return Ok(Vec::new());
         }
-        let mut rates = Vec::new();
-        for encryption in encryptions {
-            let as_given = rate_of(encryption, &given).map(|(_, rate)| rate.0);
-            if let Some(mb_s) = as_given {
-                rates.push(told(encryption, mb_s, true));
+        let with = |bits: u32, sector: u32| Encryption::parse(&cipher, Some(bits), sector, backend);
+        let chosen = with(key_bits, sector_bytes).map_err(PlanError::from)?;
+        let other = if sector_bytes == 512 { 4096 } else { 512 };
+        let mut beside = Vec::new();
+        for (key_bits, sector_bytes) in [(key_bits / 2, sector_bytes), (key_bits, other)] {
+            // Not every cipher has a key of half the size.
+            let Ok(encryption) = with(key_bits, sector_bytes) else {
                 continue;
-            }
-            progress.doing(&format!("{} in memory", encryption.spec));
-            for variant in variants(encryption) {
-                rates.push(told(&variant, rate(variant)?, false));
-            }
+            };
+            progress.doing(&format!("{cipher} beside itself in memory"));
+            let (ratio, verdict) = in_turns(chosen, encryption)?;
+            beside.push(Beside {
+                key_bits,
+                sector_bytes,
+                ratio,
+                verdict,
+            });
         }
-        Ok(rates)
+        Ok(beside)
     }
 
     fn storage(&self, plan: &Devices, seed: u64, progress: &Progress) -> Result<Storage, Failure> {
@@ -409,31 +505,6 @@ fn refuse_weak(encryptions: &[Encryption]) -> Result<(), Failure> {
         }
     }
     Ok(())
-}
-
-/// The same as it is, with the other sector size, and with half an XTS key.
-fn variants(encryption: &Encryption) -> Vec<Encryption> {
-    let bytes = encryption.sector_size.bytes() as u32;
-    let other = if bytes == 512 { 4096 } else { 512 };
-    let with = |bits: u32, sector: u32| {
-        let notation = encryption.spec.to_string();
-        Encryption::parse(&notation, Some(bits), sector, encryption.backend).ok()
-    };
-    let bits = encryption.key_bits;
-    [with(bits, bytes), with(bits, other), with(bits / 2, bytes)]
-        .into_iter()
-        .flatten()
-        .collect()
-}
-
-fn told(encryption: &Encryption, mb_s: f64, given: bool) -> Rate {
-    Rate {
-        cipher: encryption.spec.to_string(),
-        key_bits: encryption.key_bits,
-        sector_bytes: encryption.sector_size.bytes() as u32,
-        mb_s,
-        given,
-    }
 }
 
 /// The rates of what is measured, by notation: the first of each cipher.

@@ -330,7 +330,7 @@ impl PredictOptions {
                 Some((_, given)) => given.0,
                 None => {
                     let encryption = Encryption::parse(&notation, None, SECTOR, None);
-                    rate(encryption.map_err(PlanError::from)?)?
+                    rate(encryption.map_err(PlanError::from)?)?.median
                 }
             };
             ciphers.push(Cipher {

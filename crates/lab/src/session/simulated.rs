@@ -5,7 +5,7 @@ use super::cell::Cell;
 use super::subject::OnDrive;
 use crate::clock::Clock;
 use crate::experiment::{Devices, Lives, Schedule};
-use crate::record::{Device, Tier, Trial};
+use crate::record::{Device, Interval, Tier, Trial, Verdict};
 use crate::stats;
 use crate::target::simulated::{self, CipherRate, Driver, Processor, Simulated};
 use crate::target::{Bare, Encryption, System};
@@ -18,8 +18,9 @@ use std::ops::ControlFlow;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 
-/// Repetitions of each direction, and their length in seconds.
-const REPETITIONS: u32 = 5;
+/// Repetitions of each direction, and their length in seconds. Of two in turns so many pairs.
+const REPETITIONS: u32 = 9;
+const PAIRS: u64 = 15;
 const SECONDS: f64 = 0.02;
 
 /// The ciphers of a plan, each on a processor of its own.
@@ -62,7 +63,7 @@ impl Processors {
             let given = simulated::rate_of(&encryption, rates);
             let mb_s = match given {
                 Some((_, given)) => given.0,
-                None => rate(encryption)?,
+                None => rate(encryption)?.median,
             };
             ciphers.push(Encrypting {
                 encryption,
@@ -181,42 +182,84 @@ impl Encrypting {
     }
 }
 
-/// The rate at which one core of this machine encrypts requests of 1 MiB, in
-/// the slower direction, 10⁶ bytes a second.
+/// The rate at which one core of this machine encrypts requests of 1 MiB, in the slower direction,
+/// 10⁶ bytes a second, with its 95 % interval.
 ///
 /// # Errors
 /// [`SessionError::Bare`] if the cipher cannot be built, or fails its
 /// self-check.
-pub fn rate(encryption: Encryption) -> Result<f64, SessionError> {
-    let (systems, _) = Bare::open(encryption, &[])?;
-    let engine = &systems[0];
-    let stop = AtomicBool::new(false);
-    let options = Options {
-        seed: 1,
-        metered: true,
-        slice: false,
-        stop: &stop,
-        clock: Clock::get(),
-    };
-    let mut slower = f64::INFINITY;
-    for op in [Mix::Encrypt, Mix::Decrypt] {
-        let workload = Workload {
-            seconds: Some(SECONDS),
-            ..Workload::new(op.as_str(), Pattern::Sequential, op, ByteSize::mib(1))
+pub fn rate(encryption: Encryption) -> Result<Interval, SessionError> {
+    let engine = OneCore::of(encryption)?;
+    let rates: Result<Vec<f64>, _> = (0..REPETITIONS).map(|number| engine.rate(number)).collect();
+    Ok(stats::interval(&rates?).unwrap_or_default())
+}
+
+/// How much faster one core encrypts with `other`, as the ratio of its rate to that of
+/// `encryption`, and its verdict. They are measured in turns. The interval is wider by what
+/// `encryption` differs from itself.
+///
+/// # Errors
+/// Those of [`rate`].
+pub fn in_turns(
+    encryption: Encryption,
+    other: Encryption,
+) -> Result<(Interval, Verdict), SessionError> {
+    let (engine, other) = (OneCore::of(encryption)?, OneCore::of(other)?);
+    let ratio = |subject: &OneCore| {
+        let turn = |is_subject, pair: u64| {
+            let whose = if is_subject { subject } else { &engine };
+            whose.rate(pair as u32)
         };
-        let rates: Result<Vec<f64>, _> = (0..REPETITIONS)
-            .map(|repetition| {
-                let extent = workload.block_bytes();
-                let sample = trial::bare::run(engine, &workload, extent, repetition, options);
-                Ok(sample?.mb_s())
-            })
-            .collect();
-        let rates = rates.map_err(|source| SessionError::Trial {
-            workload: workload.name.clone(),
-            label: encryption.spec.to_string(),
-            source: Box::new(source),
-        })?;
-        slower = slower.min(stats::median(&rates).unwrap_or(slower));
+        stats::in_turns(PAIRS, turn)
+    };
+    let floor = stats::noise_floor(ratio(&engine)?);
+    let ratio = ratio(&other)?.unwrap_or_default();
+    let wider = Interval {
+        low: ratio.low / (1.0 + floor),
+        high: ratio.high * (1.0 + floor),
+        ..ratio
+    };
+    Ok((wider, stats::verdict(wider, floor)))
+}
+
+/// The engine with one cipher, over a request of 1 MiB.
+struct OneCore {
+    engine: Bare,
+    encryption: Encryption,
+}
+
+impl OneCore {
+    fn of(encryption: Encryption) -> Result<Self, SessionError> {
+        let (systems, _) = Bare::open(encryption, &[])?;
+        let engine = systems.into_iter().next().expect("the engine is there");
+        Ok(Self { engine, encryption })
     }
-    Ok(slower)
+
+    /// 10⁶ bytes a second of the slower direction.
+    fn rate(&self, number: u32) -> Result<f64, SessionError> {
+        let stop = AtomicBool::new(false);
+        let options = Options {
+            seed: 1,
+            metered: true,
+            slice: false,
+            stop: &stop,
+            clock: Clock::get(),
+        };
+        let mut slower = f64::INFINITY;
+        for op in [Mix::Encrypt, Mix::Decrypt] {
+            let workload = Workload {
+                seconds: Some(SECONDS),
+                ..Workload::new(op.as_str(), Pattern::Sequential, op, ByteSize::mib(1))
+            };
+            let extent = workload.block_bytes();
+            let sample = trial::bare::run(&self.engine, &workload, extent, number, options);
+            let sample = sample.map_err(|source| SessionError::Trial {
+                workload: workload.name.clone(),
+                label: self.encryption.spec.to_string(),
+                source: Box::new(source),
+            })?;
+            slower = slower.min(sample.mb_s());
+        }
+        Ok(slower)
+    }
 }

@@ -16,7 +16,7 @@ pub use text::text;
 
 use crate::figure;
 use candidate::Candidate;
-use lab::record::{Interval, NoiseVerdict, Run};
+use lab::record::{Interval, NoiseVerdict, Run, Verdict};
 use serde::Serialize;
 
 /// The duration to which cryptsetup calibrates an unlock by default, milliseconds.
@@ -27,18 +27,16 @@ const ITER_TIME_MS: u32 = 2000;
 pub struct Machine {
     /// Rates of ciphers on one core, in memory.
     pub rates: Vec<Rate>,
+    /// The chosen cipher with another key or other sectors, measured in memory beside it.
+    pub beside: Vec<Beside>,
     /// Whether the disk is flash; `None` if it does not report it.
     pub flash: Option<bool>,
     /// Whether the disk takes discards; `None` if it does not report it.
     pub discards: Option<bool>,
     /// Bytes that the disk writes as a unit.
     pub physical_block: Option<u64>,
-    /// Flash writes for each byte written, without and with discards, at 80 % in use.
-    pub amplification: [f64; 2],
-    /// The most memory of Argon2, KiB.
-    pub memory_kib: u32,
-    /// Lanes of Argon2.
-    pub lanes: u32,
+    /// The most memory of Argon2, KiB, and its lanes; `None` of a machine whose memory is not known.
+    pub argon2: Option<(u32, u32)>,
     /// The place of the volume.
     pub place: Place,
 }
@@ -65,8 +63,21 @@ pub struct Rate {
     pub sector_bytes: u32,
     /// 10⁶ bytes a second, of the slower direction.
     pub mb_s: f64,
-    /// Whether it was given, not measured.
-    pub given: bool,
+    /// Its 95 % interval; `None` of a rate that was given.
+    pub interval: Option<Interval>,
+}
+
+/// One cipher with another key or other sectors.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Beside {
+    /// Bits of the key, counted as cryptsetup counts.
+    pub key_bits: u32,
+    /// Encryption sector size, bytes.
+    pub sector_bytes: u32,
+    /// Its rate ÷ the chosen one's, pair by pair.
+    pub ratio: Interval,
+    /// The verdict that the pairs support.
+    pub verdict: Verdict,
 }
 
 /// A format that is proposed.
@@ -113,9 +124,10 @@ pub struct Setup {
     pub pbkdf: &'static str,
     /// The target duration of an unlock, milliseconds.
     pub iter_time: u32,
-    /// The most memory of the derivation, KiB; `None` for one that needs none.
+    /// The most memory of the derivation, KiB; `None` for one that needs none, and if the
+    /// machine's is not known.
     pub pbkdf_memory: Option<u32>,
-    /// Lanes of the derivation; `None` for one that has none.
+    /// Lanes of the derivation; `None` likewise.
     pub pbkdf_parallel: Option<u32>,
     /// Whether discards are passed to the disk.
     pub allow_discards: bool,
@@ -153,7 +165,8 @@ pub struct Alternative {
     pub instead: String,
     /// Its cost, as one sentence.
     pub cost: String,
-    /// Of a cipher, its ratio in the workload in which it costs most, with its 95 % interval.
+    /// Of a cipher, its ratio in the workload in which it costs most; of a key or sector size, its
+    /// rate in memory ÷ that of the proposal. With its 95 % interval.
     pub ratio: Option<Interval>,
 }
 
@@ -194,16 +207,21 @@ pub struct Proposal {
     pub notes: Vec<String>,
 }
 
+/// The cipher that [`propose`] chooses: its notation, bits of its key and bytes of its sectors.
+pub fn chosen(run: &Run) -> Option<(String, u32, u32)> {
+    let candidates = candidate::candidates(run);
+    let chosen = candidate::choose(&candidates)?;
+    let cipher = chosen.cipher.to_owned();
+    Some((cipher, chosen.key_bits, chosen.sector_bytes))
+}
+
 /// The set-up to choose, from a `run` of the candidates. All candidates must have the same sector
 /// size. Returns `None` if the run has no candidate with a plain counterpart.
 pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal> {
     let candidates = candidate::candidates(run);
     let chosen = candidate::choose(&candidates)?;
     let sector_size = chosen.sector_bytes;
-    let (memory, lanes) = match format {
-        Format::Luks1 => (None, None),
-        Format::Luks2 => (Some(machine.memory_kib), Some(machine.lanes)),
-    };
+    let argon2 = machine.argon2.filter(|_| format == Format::Luks2);
     let setup = Setup {
         format,
         cipher: chosen.cipher.to_owned(),
@@ -214,8 +232,8 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
             Format::Luks2 => "argon2id",
         },
         iter_time: ITER_TIME_MS,
-        pbkdf_memory: memory,
-        pbkdf_parallel: lanes,
+        pbkdf_memory: argon2.map(|(memory, _)| memory),
+        pbkdf_parallel: argon2.map(|(_, lanes)| lanes),
         allow_discards: reason::passes_discards(machine),
         flags: reason::flags(machine, chosen),
     };
@@ -228,7 +246,7 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
         expected: chosen.expected(run),
         alternatives: reason::alternatives(machine, &setup, &candidates, chosen),
         commands: Commands::of(&setup, &machine.place),
-        notes: notes(run, chosen),
+        notes: notes(run, &setup, chosen),
         setup,
     })
 }
@@ -267,8 +285,15 @@ fn answer(candidates: &[Candidate<'_>], chosen: &Candidate<'_>, limit: Limit) ->
     }
 }
 
-fn notes(run: &Run, chosen: &Candidate<'_>) -> Vec<String> {
+fn notes(run: &Run, setup: &Setup, chosen: &Candidate<'_>) -> Vec<String> {
     let mut notes = Vec::new();
+    if setup.format == Format::Luks2 && setup.pbkdf_memory.is_none() {
+        notes.push(
+            "The memory of that machine is not known. Make the volume there, so that Argon2 takes \
+             no more than it has."
+                .to_owned(),
+        );
+    }
     if run.noise.verdict == NoiseVerdict::Noisy {
         notes.push(
             "This machine is noisy: plain differs from itself, so the intervals above are wide. \

@@ -1,9 +1,9 @@
 //! Why each part of a set-up is as it is, and what else would cost.
 
 use super::candidate::Candidate;
-use super::{Alternative, Choice, Format, Limit, Machine, Rate, Setup};
+use super::{Alternative, Beside, Choice, Format, Limit, Machine, Rate, Setup};
 use crate::figure;
-use lab::record::Interval;
+use lab::record::{Interval, Verdict};
 
 /// Encrypting 4 KiB at least so fast, in µs, is not worth a worker's wake-up, which
 /// takes 15 µs on simulated drives too; larger requests stay on their core as well.
@@ -46,35 +46,43 @@ fn rate_of<'a>(machine: &'a Machine, of: &Candidate<'_>) -> Option<&'a Rate> {
     machine.rates.iter().find(is_its)
 }
 
-/// The rate that differs from the chosen one in key or sector size alone.
-fn beside<'a>(
-    machine: &'a Machine,
-    chosen: &Candidate<'_>,
-    differs: impl Fn(&Rate) -> bool,
-) -> Option<(&'a Rate, f64)> {
-    let own = rate_of(machine, chosen)?;
-    let same = |rate: &&Rate| rate.cipher == chosen.cipher && differs(rate);
-    let other = machine.rates.iter().find(same)?;
-    Some((other, (other.mb_s / own.mb_s - 1.0) * 100.0))
+fn other_key<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<&'a Beside> {
+    let mut beside = machine.beside.iter();
+    beside.find(|other| other.key_bits != chosen.key_bits)
 }
 
-fn other_key<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<(&'a Rate, f64)> {
-    beside(machine, chosen, |rate| {
-        rate.sector_bytes == chosen.sector_bytes && rate.key_bits != chosen.key_bits
-    })
+fn other_sector<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<&'a Beside> {
+    let mut beside = machine.beside.iter();
+    beside.find(|other| other.sector_bytes != chosen.sector_bytes)
 }
 
-fn other_sector<'a>(machine: &'a Machine, chosen: &Candidate<'_>) -> Option<(&'a Rate, f64)> {
-    beside(machine, chosen, |rate| {
-        rate.key_bits == chosen.key_bits && rate.sector_bytes != chosen.sector_bytes
-    })
+/// `24 % faster in memory (22 to 26)`.
+fn in_memory(beside: &Beside) -> String {
+    let Interval {
+        median, low, high, ..
+    } = beside.ratio;
+    let loss = |ratio: f64| (1.0 - ratio).abs() * 100.0;
+    let (word, ends) = match beside.verdict {
+        Verdict::Slower => ("slower", [high, low]),
+        Verdict::Faster => ("faster", [low, high]),
+        Verdict::NotDistinguishable | Verdict::TooFew => return "as fast in memory".to_owned(),
+    };
+    let [least, most] = ends.map(loss);
+    format!(
+        "{:.0} % {word} in memory ({least:.0} to {most:.0})",
+        loss(median)
+    )
 }
 
-/// `24 % faster in memory`.
-fn in_memory(percent: f64) -> String {
-    match percent {
-        more if more >= 0.0 => format!("{more:.0} % faster in memory"),
-        less => format!("{:.0} % slower in memory", -less),
+/// `1,734 MB/s a core (1,700 to 1,760)`, or what was given.
+fn a_core(rate: &Rate) -> String {
+    let mb_s = figure::number(rate.mb_s);
+    match rate.interval {
+        None => format!("{mb_s} MB/s a core (given)"),
+        Some(Interval { low, high, .. }) => {
+            let [low, high] = [low, high].map(figure::number);
+            format!("{mb_s} MB/s a core ({low} to {high})")
+        }
     }
 }
 
@@ -149,10 +157,8 @@ fn cipher(
     chosen: &Candidate<'_>,
     limit: Limit,
 ) -> String {
-    let rate = rate_of(machine, chosen).map_or_else(String::new, |rate| {
-        let how = if rate.given { "given" } else { "measured" };
-        format!(" at {} MB/s a core ({how})", figure::number(rate.mb_s))
-    });
+    let rate = rate_of(machine, chosen);
+    let rate = rate.map_or_else(String::new, |rate| format!(" at {}", a_core(rate)));
     let others = || {
         candidates
             .iter()
@@ -212,11 +218,11 @@ fn mode(cipher: &str) -> String {
 
 fn key_size(machine: &Machine, chosen: &Candidate<'_>) -> String {
     match (other_key(machine, chosen), mode_name(chosen.cipher)) {
-        (Some((other, percent)), _) => format!(
+        (Some(other), _) => format!(
             "Two keys of 256 bits are far beyond any search; {} bits would be {}, but no faster if \
              the disk is the limit.",
             other.key_bits,
-            in_memory(percent)
+            in_memory(other)
         ),
         (None, "XTS") if chosen.key_bits == 512 => {
             "There are two keys of 256 bits each: one encrypts, the other makes the tweaks."
@@ -231,8 +237,8 @@ fn key_size(machine: &Machine, chosen: &Candidate<'_>) -> String {
 }
 
 fn sector_size(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String {
-    let other = other_sector(machine, chosen).map_or_else(String::new, |(other, percent)| {
-        format!("; {} bytes are {}", other.sector_bytes, in_memory(percent))
+    let other = other_sector(machine, chosen).map_or_else(String::new, |other| {
+        format!("; {} bytes are {}", other.sector_bytes, in_memory(other))
     });
     match (setup.format, machine.physical_block, setup.sector_size) {
         (Format::Luks1, ..) => format!("LUKS1 has no other sector size{other}."),
@@ -269,12 +275,11 @@ fn key_derivation(setup: &Setup) -> String {
 }
 
 fn trim(machine: &Machine, setup: &Setup) -> String {
-    let [blocked, passed] = machine.amplification;
     match (setup.allow_discards, machine.flash, machine.discards) {
-        (true, ..) => format!(
-            "At 80 % in use, the drive writes {passed:.1} bytes for each of yours with TRIM and \
-             {blocked:.1} without it; the disk shows which blocks are free."
-        ),
+        (true, ..) => "Flash that knows which blocks are free copies less and lasts longer, and \
+                       the disk shows which they are; `cryptmark drive lifetime` says how much that \
+                       is."
+            .to_owned(),
         (false, Some(false), _) => {
             "A hard disk gains nothing by it, and free blocks stay hidden.".to_owned()
         }
@@ -331,9 +336,8 @@ pub(super) fn alternatives(
         .filter(|other| !std::ptr::eq(*other, chosen));
     let mut alternatives: Vec<Alternative> = others
         .map(|other| {
-            let rate = rate_of(machine, other).map_or_else(String::new, |rate| {
-                format!("; {} MB/s a core in memory", figure::number(rate.mb_s))
-            });
+            let rate = rate_of(machine, other);
+            let rate = rate.map_or_else(String::new, |rate| format!("; {}", a_core(rate)));
             Alternative {
                 instead: other.name(),
                 cost: format!("costs {}{rate}", other.cost()),
@@ -341,51 +345,43 @@ pub(super) fn alternatives(
             }
         })
         .collect();
-    let mut add = |instead: String, cost: String| {
+    let beside = [
+        other_key(machine, chosen).map(|other| (format!("{} bits of key", other.key_bits), other)),
+        other_sector(machine, chosen)
+            .filter(|_| setup.format == Format::Luks2)
+            .map(|other| (format!("sectors of {} bytes", other.sector_bytes), other)),
+    ];
+    for (instead, other) in beside.into_iter().flatten() {
         alternatives.push(Alternative {
             instead,
-            cost,
+            cost: in_memory(other),
+            ratio: Some(other.ratio),
+        });
+    }
+    let mut add = |instead: &str, cost: &str| {
+        alternatives.push(Alternative {
+            instead: instead.to_owned(),
+            cost: cost.to_owned(),
             ratio: None,
         });
     };
-    if let Some((other, percent)) = other_key(machine, chosen) {
-        add(
-            format!("{} bits of key", other.key_bits),
-            in_memory(percent),
-        );
-    }
-    if let Some((other, percent)) = other_sector(machine, chosen)
-        && setup.format == Format::Luks2
-    {
-        add(
-            format!("sectors of {} bytes", other.sector_bytes),
-            in_memory(percent),
-        );
-    }
-    let [blocked, passed] = machine.amplification;
     match (setup.allow_discards, machine.flash) {
         (true, _) => add(
-            "TRIM blocked".to_owned(),
-            format!(
-                "hides which blocks are free; the drive writes {:.1} times as much",
-                blocked / passed
-            ),
+            "TRIM blocked",
+            "hides which blocks are free; flash copies more and wears out sooner",
         ),
         (false, Some(false)) => {}
         (false, _) => add(
-            "TRIM passed".to_owned(),
-            "shows which blocks are free; reduces wear if the drive supports it".to_owned(),
+            "TRIM passed",
+            "shows which blocks are free; reduces wear if the drive supports it",
         ),
     }
     match setup.format {
         Format::Luks2 => add(
-            "luks1".to_owned(),
-            "no Argon2, so a guess needs no memory; sectors of 512 bytes".to_owned(),
+            "luks1",
+            "no Argon2, so a guess needs no memory; sectors of 512 bytes",
         ),
-        Format::Luks1 => add(
-            "luks2".to_owned(),
-            "16 MiB of header; old boot loaders do not read it".to_owned(),
-        ),
+        Format::Luks1 => add("luks2", "16 MiB of header; old boot loaders do not read it"),
     }
     alternatives
 }
