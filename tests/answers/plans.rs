@@ -266,6 +266,7 @@ fn every_plan_runs_in_short() {
         ("crypto-fs-short", "tests/file_systems/paper.rs"),
         ("file-systems", "tests/file_systems/short.rs"),
         ("dm-crypt-options", "tests/file_systems/short.rs"),
+        ("integrity", "tests/file_systems/short.rs"),
         ("file-encryption", "tests/file_systems/short.rs"),
     ];
     let sandbox = sandbox();

@@ -105,3 +105,32 @@ fn options_take_effect_or_are_refused_in_the_same_words() {
         }
     }
 }
+
+/// What people ask for that is no system here: the error says how it is measured, and the page of
+/// questions has it too.
+#[test]
+fn what_people_ask_for_is_answered() {
+    let sandbox = sandbox();
+    let page = include_str!("../../docs/FAQ.md").to_lowercase();
+    for (asked, answer) in [
+        ("zfs", "path:DIR"),
+        ("btrfs", "path:DIR"),
+        ("bcachefs", "path:DIR"),
+        ("opal", "before and after"),
+        ("BitLocker", "before and after"),
+        ("ebs", "two disks"),
+        ("ceph", "fleet manifest"),
+        ("longhorn", "storage classes"),
+        ("rook", "fleet manifest"),
+        ("luks2", "dm-crypt"),
+        ("truecrypt", "veracrypt"),
+        ("nothing-at-all", "doctor"),
+    ] {
+        let output = sandbox.run(&["run", "--system", asked]);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(answer), "{asked}: {error}");
+        let word = asked.trim_end_matches('2').to_lowercase();
+        assert!(page.contains(&word) || word == "nothing-at-all", "{word}");
+    }
+}

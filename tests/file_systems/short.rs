@@ -10,6 +10,7 @@ use testkit::Sandbox;
 const FILE_SYSTEMS: &str = include_str!("../../crates/lab/plans/file-systems.toml");
 const FILES: &str = include_str!("../../crates/lab/plans/file-encryption.toml");
 const OPTIONS: &str = include_str!("../../crates/lab/plans/dm-crypt-options.toml");
+const INTEGRITY: &str = include_str!("../../crates/lab/plans/integrity.toml");
 
 /// The systems that were measured, each with its options.
 fn systems(sandbox: &Sandbox, plan: &str, arguments: &[&str]) -> BTreeSet<(String, String)> {
@@ -60,7 +61,9 @@ fn what_options_of_dm_crypt_cost_in_the_lab() {
         );
         return;
     }
-    let systems = systems(&sandbox, OPTIONS, &["--system", "lab:dm-crypt"]);
-    // Plain, and ten rows of options, the first without any.
-    assert_eq!(systems.len(), 11, "{systems:?}");
+    // Plain, and a row of each line of options, the first without any.
+    for (plan, rows) in [(OPTIONS, 11), (INTEGRITY, 7)] {
+        let systems = systems(&sandbox, plan, &["--system", "lab:dm-crypt"]);
+        assert_eq!(systems.len(), rows, "{systems:?}");
+    }
 }

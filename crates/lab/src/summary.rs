@@ -53,6 +53,7 @@ pub fn trial(
         workload: workload.name.clone(),
         op: workload.op.as_str().to_owned(),
         block_bytes: Some(workload.block_bytes()),
+        fsync: workload.fsync.then_some(true),
         queue_depth: Some(workload.queue_depth),
         threads: Some(workload.threads),
         cold: workload.cold,

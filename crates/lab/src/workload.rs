@@ -79,6 +79,9 @@ pub struct Workload {
     /// compiles its ciphers while they run.
     #[serde(default, skip_serializing_if = "is_false")]
     pub cold: bool,
+    /// Whether a write is done only when it is stored: each is followed by a flush of its own.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub fsync: bool,
     /// Share of every written block that compresses to nothing, per cent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub compressible: u8,
@@ -120,6 +123,9 @@ pub enum WorkloadError {
     /// `read_percent` is not a percentage, or the workload is not mixed.
     #[error("read_percent must lie between 0 and 100 and is only for op = \"mixed\"")]
     ReadPercent,
+    /// Nothing is written that could be flushed.
+    #[error("fsync is only for workloads that write to a device")]
+    Fsync,
     /// `compressible` is not a percentage.
     #[error("compressible must lie between 0 and 100")]
     Compressible,
@@ -151,6 +157,7 @@ impl Workload {
             seconds: None,
             bytes: None,
             cold: false,
+            fsync: false,
             compressible: 0,
         }
     }
@@ -178,6 +185,9 @@ impl Workload {
             .is_some_and(|percent| percent > 100 || self.op != Mix::Mixed)
         {
             return Err(WorkloadError::ReadPercent);
+        }
+        if self.fsync && (!self.writes() || self.op.is_bare()) {
+            return Err(WorkloadError::Fsync);
         }
         if self.compressible > 100 {
             return Err(WorkloadError::Compressible);
@@ -248,7 +258,7 @@ mod tests {
         use WorkloadError as E;
         type Spoil = fn(&mut Workload);
         assert_eq!(valid().validate(), Ok(()));
-        let cases: [(E, Spoil); 17] = [
+        let cases: [(E, Spoil); 18] = [
             (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
             (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
             (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),
@@ -258,6 +268,7 @@ mod tests {
             (E::Threads, |w| w.threads = 257),
             (E::ReadPercent, |w| w.read_percent = Some(50)),
             (E::Compressible, |w| w.compressible = 101),
+            (E::Fsync, |w| w.fsync = true),
             (E::Length, |w| w.seconds = None),
             (E::Length, |w| w.seconds = Some(f64::NAN)),
             (E::Length, |w| w.seconds = Some(0.0)),

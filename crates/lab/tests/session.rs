@@ -487,6 +487,31 @@ fn mixed_and_compressible_workloads_do_what_they_say() {
     assert!(written > 500, "{written} blocks");
 }
 
+/// With `fsync` each write has a flush, which is part of its request; reads have none.
+#[test]
+fn a_write_that_is_stored_is_one_request() {
+    let text = PLAN
+        .replacen("op = \"read\"", "op = \"mixed\"\nfsync = true", 1)
+        .replacen("bytes = \"1 MiB\"", "bytes = \"4 MiB\"", 1);
+    let plan = Devices::parse("test", &text).unwrap();
+    let ram = RamDevice::new(8 << 20);
+    let count = Count::new(&ram);
+    let options = Options {
+        seed: 3,
+        metered: true,
+        slice: false,
+        stop: &AtomicBool::new(false),
+        clock: Clock::get(),
+    };
+    let sample = trial::run(&count, &plan.workloads[0], options).unwrap();
+    let of = |kind| count.of(kind).operations;
+    let writes = of(OperationKind::Write);
+    assert!(writes > 0 && of(OperationKind::Read) > 0);
+    assert_eq!(of(OperationKind::Flush), writes);
+    assert_eq!(sample.requests, 1024);
+    assert_eq!((sample.bytes, sample.latency.len()), (4 << 20, 1024));
+}
+
 #[test]
 fn an_unstressed_part_is_no_bottleneck() {
     let (run, _) = measure(&storage(RamDevice::new(8 << 20)), &mut Watch::default());

@@ -197,6 +197,9 @@ impl<'a> Group<'a> {
             (Tier::Fs, _) if ["write", "read", "copy"].contains(&trial.op.as_str()) => blocks,
             (Tier::Fs, _) => String::new(),
             (_, Some(0)) => trial.op.clone(),
+            _ if trial.fsync == Some(true) => {
+                format!("{}, {blocks}, each write stored (fsync)", trial.op)
+            }
             _ => format!("{}, {blocks}", trial.op),
         }
     }

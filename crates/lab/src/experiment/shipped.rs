@@ -31,6 +31,7 @@ const EMBEDDED: &[(&str, &str)] = &[
     ),
     ("snia", include_str!("../../plans/snia.toml")),
     ("as-ssd", include_str!("../../plans/as-ssd.toml")),
+    ("database", include_str!("../../plans/database.toml")),
     (
         "cryptsetup-benchmark",
         include_str!("../../plans/cryptsetup-benchmark.toml"),
@@ -52,6 +53,7 @@ const EMBEDDED: &[(&str, &str)] = &[
         "dm-crypt-options",
         include_str!("../../plans/dm-crypt-options.toml"),
     ),
+    ("integrity", include_str!("../../plans/integrity.toml")),
     ("kdf", include_str!("../../plans/kdf.toml")),
 ];
 

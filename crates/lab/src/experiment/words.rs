@@ -90,11 +90,16 @@ pub(super) fn workloads(workloads: &[Workload], text: &mut String) {
         };
         let _ = writeln!(
             text,
-            "  {}: {} blocks, depth {}, {} thread(s), {length}",
+            "  {}: {} blocks, depth {}, {} thread(s), {length}{}",
             workload.name,
             workload.block_size.display().iec(),
             workload.queue_depth,
-            workload.threads
+            workload.threads,
+            if workload.fsync {
+                ", each write stored"
+            } else {
+                ""
+            }
         );
     }
 }

@@ -266,7 +266,12 @@ impl Subject {
 
     /// Whether every sector has a tag that authenticates it.
     pub fn has_tags(&self) -> bool {
-        self.options.contains(&DmOption::IntegrityHmacSha256)
+        self.options.contains(&DmOption::IntegrityHmacSha256) || !self.has_journal()
+    }
+
+    /// Whether a sector and its tag change together.
+    pub fn has_journal(&self) -> bool {
+        !self.options.contains(&DmOption::IntegrityNoJournal)
     }
 
     /// Bits of all keys together: that of the tags follows the cipher's.
@@ -313,6 +318,10 @@ pub enum DmOption {
     /// journal, as `cryptsetup luksFormat --integrity hmac-sha256` has it.
     #[serde(rename = "integrity:hmac-sha256")]
     IntegrityHmacSha256,
+    /// The same without a journal, as `--integrity-no-journal` has it: after a power cut a sector
+    /// may not match its tag.
+    #[serde(rename = "integrity:hmac-sha256,no-journal")]
+    IntegrityNoJournal,
 }
 
 impl DmOption {
@@ -326,13 +335,14 @@ impl DmOption {
             Self::NoWriteWorkqueue => "no_write_workqueue",
             Self::SectorSize4096 => "sector_size:4096",
             Self::IntegrityHmacSha256 => "integrity:hmac-sha256",
+            Self::IntegrityNoJournal => "integrity:hmac-sha256,no-journal",
         }
     }
 
     /// The word for the option in a table line.
     pub const fn in_table(self) -> &'static str {
         match self {
-            Self::IntegrityHmacSha256 => "integrity:32:aead",
+            Self::IntegrityHmacSha256 | Self::IntegrityNoJournal => "integrity:32:aead",
             flag => flag.name(),
         }
     }

@@ -63,12 +63,17 @@ fn authenticated(notation: &str) -> String {
     format!("capi:authenc(hmac(sha256),{mode}({cipher}))-{iv}")
 }
 
-/// Puts dm-integrity over all of `below`, with a journal, so that a sector and
+/// Puts dm-integrity over all of `below`, with a journal if that is asked for, so that a sector and
 /// its tag change together. A fresh one is formatted.
 pub(super) fn tagged(wanted: Wanted<'_>, below: &Path) -> Result<Tagged, FileSystemError> {
     let make = |size| {
         let sector = wanted.subject.sector_bytes;
-        let line = format!("{} 0 {TAG} J 1 block_size:{sector}", below.display());
+        let mode = if wanted.subject.has_journal() {
+            'J'
+        } else {
+            'D'
+        };
+        let line = format!("{} 0 {TAG} {mode} 1 block_size:{sector}", below.display());
         MappedDevice::new(&wanted.name("tags"), size, "integrity", line.as_bytes())
     };
     if wanted.fresh {

@@ -362,6 +362,7 @@ fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {
         block_bytes: work.block_bytes,
         queue_depth: work.queue_depth,
         threads: work.threads,
+        fsync: None,
         cold: false,
         repetitions: group.len() as u32,
         bytes: total(|one| one.bytes),

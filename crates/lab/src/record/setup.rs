@@ -47,6 +47,9 @@ pub struct Load {
     pub threads: Option<u32>,
     /// Whether nothing was cached, or started, before.
     pub cold: bool,
+    /// Whether each write was done only when it was stored.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fsync: Option<bool>,
     /// File system under test.
     pub fs: Option<String>,
     /// Bytes of the device that this file system is on.
@@ -131,6 +134,7 @@ impl Trial {
             queue_depth: self.queue_depth,
             threads: self.threads,
             cold: self.cold,
+            fsync: self.fsync,
             fs: self.fs().map(str::to_owned),
             fs_bytes: (self.tier == Tier::Fs).then_some(self.device.size),
             place: Place {

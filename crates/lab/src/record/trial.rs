@@ -51,6 +51,10 @@ pub struct Trial {
     pub threads: Option<u32>,
     /// Whether each repetition was the first operation of a fresh process.
     pub cold: bool,
+    /// Whether each write was done only when it was stored; `None` if not, and if another program
+    /// does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fsync: Option<bool>,
     /// Repetitions that this record summarises.
     pub repetitions: u32,
     /// Bytes moved in all repetitions; `None` if only rates are known.

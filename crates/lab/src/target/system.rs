@@ -67,15 +67,50 @@ const UNDER_FILES: [&str; 18] = [
 /// The prefix of the names of mounted systems.
 const PATH: &str = "path:";
 
+/// What people ask for that is no system here, and how it is measured all the same.
+const ASKED_FOR: [(&[&str], &str); 5] = [
+    (
+        &["zfs", "btrfs", "bcachefs"],
+        "is measured by its directory: path:DIR in what is encrypted, and a plain directory of the \
+         same pool beside it",
+    ),
+    (
+        &["bitlocker", "ebs", "filevault", "opal", "sed"],
+        "encrypts where nothing can be left out: run before and after the change, or on two disks, \
+         and compare (`cryptmark baseline`)",
+    ),
+    (
+        &["ceph", "longhorn", "rook"],
+        "is measured by its storage classes, a plain and an encrypted one (`cryptmark fleet \
+         manifest`)",
+    ),
+    (
+        &["cryptsetup", "luks", "luks1", "luks2"],
+        "is dm-crypt here",
+    ),
+    (
+        &["truecrypt"],
+        "is veracrypt here, or builtin, which opens the same volumes",
+    ),
+];
+
 /// A word that does not name a system.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error(
-    "unknown system {name:?}; use none, builtin, dm-crypt, veracrypt or another system that \
-     `cryptmark doctor` lists"
-)]
+#[error("unknown system {name:?}; {}", instead(name))]
 pub struct UnknownSystem {
     /// The given name.
     pub name: String,
+}
+
+fn instead(name: &str) -> String {
+    let name = name.to_lowercase();
+    let mut asked = ASKED_FOR.iter();
+    match asked.find(|(names, _)| names.contains(&&*name)) {
+        Some((_, how)) => format!("{name} {how}"),
+        None => "use none, builtin, dm-crypt, veracrypt or another system that `cryptmark doctor` \
+                 lists"
+            .to_owned(),
+    }
 }
 
 impl System {

@@ -195,7 +195,14 @@ impl Lane {
         }
         while let Some(completion) = queue.reap(Wait::Yes) {
             leave = clock.now();
-            let request = completion.request;
+            let mut request = completion.request;
+            let writes = request.operation == Operation::Write && completion.result.is_ok();
+            if writes && sources[request.tag as usize / depth].fsync {
+                // It lasts until it is stored.
+                request.operation = Operation::Flush;
+                queue.submit(request);
+                continue;
+            }
             let (submitted, epoch) = started[request.tag as usize];
             let latency = leave - submitted;
             self.latency

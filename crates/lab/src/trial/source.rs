@@ -27,6 +27,8 @@ pub(super) struct Source {
     zeros: usize,
     /// Data from which written blocks are refilled, if a part must compress.
     pristine: Option<AlignedBuffer>,
+    /// Whether each write is followed by a flush.
+    pub(super) fsync: bool,
     /// Whether this is a slice of a longer repetition.
     slice: bool,
 }
@@ -74,6 +76,7 @@ impl Source {
             read_threshold: workload.read_threshold(),
             zeros: (block * u64::from(workload.compressible) / 100) as usize,
             pristine: None,
+            fsync: workload.fsync,
             slice: options.slice,
         };
         if options.slice && blocks > 0 {

@@ -343,6 +343,71 @@ fn cryptsetup_in_other_languages() {
 }
 
 #[test]
+fn hyperfine_of_several_commands() {
+    each(|chance| {
+        let mut commands = Vec::new();
+        let mut known = Vec::new();
+        for number in 0..1 + chance.below(3) {
+            let mut times: Vec<f64> = (0..1 + 2 * chance.below(4))
+                .map(|_| (1 + chance.below(90_000)) as f64 / 1e4)
+                .collect();
+            let fails = chance.below(5) == 0;
+            let is_empty = chance.below(8) == 0;
+            if is_empty {
+                times[0] = 0.0;
+            }
+            let codes = times.iter().map(|_| if fails { "1" } else { "0" });
+            let codes = codes.collect::<Vec<_>>().join(",");
+            let (user, system) = (0.25, chance.one(&[None, Some(0.125)]));
+            // Older versions wrote fewer fields, newer ones write more.
+            let mut fields = vec![
+                format!(r#""command": "cp a b{number}""#),
+                format!(r#""mean": 1.0, "stddev": null, "user": {user}"#),
+                format!(r#""times": {times:?}"#),
+            ];
+            fields.extend(system.map(|system| format!(r#""system": {system}"#)));
+            if fails || chance.below(2) == 0 {
+                fields.push(format!(r#""exit_codes": [{codes}]"#));
+            }
+            let parameter = chance.one(&["", "4k"]);
+            let mut name = format!("cp a b{number}");
+            if !parameter.is_empty() {
+                fields.push(format!(r#""parameters": {{"bs": "{parameter}"}}"#));
+                name += &format!(" (bs={parameter})");
+            }
+            if chance.below(2) == 0 {
+                fields.push(r#""memory_usage_byte": [1, 2]"#.to_owned());
+            }
+            commands.push(format!("{{{}}}", fields.join(", ")));
+            if !fails && !is_empty {
+                times.sort_by(f64::total_cmp);
+                known.push((name, times, system));
+            }
+        }
+        let text = format!(r#"{{"results": [{}]}}"#, commands.join(", "));
+        if known.is_empty() {
+            assert!(matches!(read(&text), Err(ImportError::Empty { .. })));
+            return;
+        }
+        let run = run_of(&text);
+        assert_eq!(run.trials.len(), known.len());
+        for (name, times, system) in known {
+            let trial = one(&run, &name, "command");
+            assert_eq!(trial.repetitions as usize, times.len());
+            let median = times[times.len() / 2];
+            close(trial.iops.median * median, 1.0);
+            assert_eq!(load(trial), (None, None, None));
+            assert_eq!(trial.bytes, None);
+            let all: f64 = times.iter().sum();
+            close(trial.time_s.wall.unwrap(), all);
+            let of_all = |mean: f64| mean * times.len() as f64;
+            close(trial.time_s.user.unwrap(), of_all(0.25));
+            assert_eq!(trial.time_s.sys, system.map(of_all));
+        }
+    });
+}
+
+#[test]
 fn diskspd_by_what_was_asked() {
     let sample = super::sample("diskspd.xml");
     each(|chance| {

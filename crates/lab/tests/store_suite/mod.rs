@@ -81,6 +81,7 @@ pub fn trial(number: u32) -> Trial {
         queue_depth: Some(1),
         threads: Some(1),
         cold: false,
+        fsync: None,
         repetitions: 10,
         bytes: Some(1 << 40),
         requests: Some(1 << 28),

@@ -232,6 +232,7 @@ pub fn cell(workload: &str, op: &str, block_bytes: u64, queue_depth: u32, mb_s: 
         queue_depth: Some(queue_depth),
         threads: Some(1),
         cold: false,
+        fsync: None,
         repetitions: 10,
         bytes: Some(1 << 32),
         requests: Some((1 << 32) / block_bytes),
