@@ -152,16 +152,16 @@ pub(crate) fn ratio(ratio: Interval) -> String {
     )
 }
 
-/// What a ratio of two speeds is told of.
+/// The quantity in which the ratio of two speeds is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum Quantity {
     /// Rates: 300 after 400 is slower by 25 %.
     Rates,
     /// Times: 3 s after 2 s is 50 % longer.
     Times,
 }
 
-impl Told {
+impl Quantity {
     /// What the cells of a trial show.
     pub(crate) fn of(trial: &Trial) -> Self {
         match trial.tier {
@@ -245,7 +245,7 @@ fn sign(verdict: Verdict) -> f64 {
 pub(crate) fn overhead(trial: &Trial) -> String {
     let cost = trial.overhead.as_ref();
     cost.map_or_else(String::new, |cost| {
-        Told::of(trial).difference(cost.ratio, cost.verdict)
+        Quantity::of(trial).difference(cost.ratio, cost.verdict)
     })
 }
 
@@ -603,7 +603,7 @@ mod tests {
             ),
             (ratio(f64::NAN, 0.0, 0.0), Verdict::Slower, "–"),
         ] {
-            assert_eq!(Told::Rates.difference(ratio, verdict), text);
+            assert_eq!(Quantity::Rates.difference(ratio, verdict), text);
         }
         for (ratio, verdict, text) in [
             (
@@ -627,7 +627,7 @@ mod tests {
                 "not distinguishable (±1.2 %)",
             ),
         ] {
-            assert_eq!(Told::Times.difference(ratio, verdict), text);
+            assert_eq!(Quantity::Times.difference(ratio, verdict), text);
         }
     }
 }

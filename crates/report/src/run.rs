@@ -175,7 +175,7 @@ fn cells(run: &Run) -> Vec<Block> {
             .collect();
         blocks.push(Block::table(Table::plain(columns(), rows)).on(MARKDOWN));
         if let Some(overhead) = group.floor() {
-            let again = figure::Told::Rates.difference(overhead.ratio, overhead.verdict);
+            let again = figure::Quantity::Rates.difference(overhead.ratio, overhead.verdict);
             let again = format!("Plain against itself (A/A): {again}");
             blocks.push(Block::text(again).on(MARKDOWN));
         }

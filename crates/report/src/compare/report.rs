@@ -195,8 +195,8 @@ fn row(comparison: &Comparison, pair: &Pair) -> Row {
     let divided = pair.normalised.filter(|_| comparison.normalised.is_some());
     let [by_a, by_b] = divided.or(pair.time_us).unwrap_or(rates);
     let told = match (comparison.normalised, pair.time_us) {
-        (None, Some(_)) => figure::Told::Times,
-        _ => figure::Told::Rates,
+        (None, Some(_)) => figure::Quantity::Times,
+        _ => figure::Quantity::Rates,
     };
     let difference = pair.ratio.map_or_else(
         || "no samples to compare".to_owned(),

@@ -127,7 +127,7 @@ fn costs(groups: &[Group<'_>]) -> Option<Chart> {
         let rows = group.rows.iter().filter_map(|row| {
             let overhead = row.trial.overhead.as_ref()?;
             let ratio = overhead.ratio;
-            let told = figure::Told::of(row.trial);
+            let told = figure::Quantity::of(row.trial);
             let value = told.difference_in_short(ratio, overhead.verdict);
             let tip = format!(
                 "{}, {}: {}; ratio {}",
