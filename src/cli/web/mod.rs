@@ -183,7 +183,7 @@ impl Drop for Guest<'_> {
 fn another(stream: &TcpStream, peer: SocketAddr) -> Option<u32> {
     const UNKNOWN: u32 = u32::MAX;
     let here = stream.local_addr().ok()?;
-    let user = serve::nbd::owner::of(peer, Some(here)).unwrap_or(UNKNOWN);
+    let user = serve::nbd::owner::of(peer, here).unwrap_or(UNKNOWN);
     (user != rustix::process::geteuid().as_raw()).then_some(user)
 }
 

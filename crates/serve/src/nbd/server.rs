@@ -187,8 +187,6 @@ pub struct Server {
     security: Option<Box<dyn Security>>,
     /// Whether clients of other users are served without TLS.
     exposed: bool,
-    /// Says whose client one is.
-    owners: owner::Tables,
     /// Device and inode of the socket in the file system.
     made: Option<(u64, u64)>,
     users: Arc<AtomicUsize>,
@@ -257,7 +255,6 @@ impl Server {
             patience: PATIENCE,
             security: None,
             exposed,
-            owners: owner::Tables::open(),
             users: Arc::default(),
             end: Arc::new(end),
             ended,
@@ -367,7 +364,7 @@ impl Server {
             Socket::Tcp(socket) => {
                 let (stream, address) = socket.accept()?;
                 if !self.exposed && self.security.is_none() {
-                    check_owner(&self.owners, &stream, address)?;
+                    check_owner(&stream, address)?;
                 }
                 prepare(&stream).map_err(is_gone)?;
                 Ok((Box::new(stream), Peer::at(address.ip())))
@@ -410,10 +407,10 @@ fn is_gone(_: io::Error) -> io::Error {
 
 /// Refuses a client of another user, unless that is root. The client's address does not matter: a
 /// server at a loopback address is reached from this machine alone.
-fn check_owner(owners: &owner::Tables, client: &TcpStream, address: SocketAddr) -> io::Result<()> {
+fn check_owner(client: &TcpStream, address: SocketAddr) -> io::Result<()> {
     let here = client.local_addr().map_err(is_gone)?;
     let own = rustix::process::geteuid().as_raw();
-    match owners.of(address, Some(here)) {
+    match owner::of(address, here) {
         Some(user) if user == own || user == 0 => Ok(()),
         _ => Err(io::ErrorKind::ConnectionAborted.into()),
     }
