@@ -6,7 +6,7 @@ mod here;
 
 use super::Failure;
 use clap::Args;
-use lab::target::Backend;
+use lab::system::Backend;
 use std::path::PathBuf;
 
 /// Options of `cryptmark advise`.

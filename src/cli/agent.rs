@@ -4,7 +4,7 @@
 use super::{CliRemedy, Failure};
 use clap::Args;
 use lab::file_system::agent;
-use lab::target::engine_file;
+use lab::system::engine_file;
 use std::path::PathBuf;
 
 /// Options of `cryptmark agent`.

@@ -7,9 +7,9 @@ use cipher::{Algorithm, CipherError, CipherSpec, Key, SectorLayout};
 use clap::Args;
 use lab::clock::{Clock, Source, core_hz};
 use lab::probe::{self, Capability};
-use lab::target::java::Java;
-use lab::target::peer::Library;
-use lab::target::{Bare, Encryption, System};
+use lab::system::java::Java;
+use lab::system::peer::Library;
+use lab::system::{Bare, Encryption, SystemId};
 use lab::timer_cost::timer_cost;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -220,7 +220,7 @@ fn sensors(text: &mut String) {
 }
 
 fn systems(text: &mut String) {
-    for (index, system) in System::all().enumerate() {
+    for (index, system) in SystemId::all().enumerate() {
         let label = if index == 0 { "systems" } else { "" };
         let name = system.as_str();
         let _ = match found(&system) {
@@ -232,27 +232,27 @@ fn systems(text: &mut String) {
 }
 
 /// The version of `system`, if it has one of its own; or why it is not to be had.
-fn found(system: &System) -> Result<Option<String>, String> {
+fn found(system: &SystemId) -> Result<Option<String>, String> {
     if cfg!(not(target_os = "linux")) && system.needs_linux() {
         return Err("absent, it needs Linux".to_owned());
     }
     match system {
-        System::Served(program) => match program.version() {
+        SystemId::Served(program) => match program.version() {
             None => Err(format!("absent; install {}", program.package())),
             version => Ok(version),
         },
-        System::DmCrypt if !Path::new("/sys/module/dm_crypt").exists() => Err(
+        SystemId::DmCrypt if !Path::new("/sys/module/dm_crypt").exists() => Err(
             "not loaded; as root, run `modprobe dm-crypt` if the kernel has the module".to_owned(),
         ),
-        System::Library(library) => version_of(*library).map(Some),
-        System::Java => match Java::find() {
+        SystemId::Library(library) => version_of(*library).map(Some),
+        SystemId::Java => match Java::find() {
             Ok(java) => Ok(Some(java.version().to_owned())),
             Err(why) => Err(format!("absent, {why}")),
         },
-        System::BuiltinUblk => Err("measured by the path of its disk, /dev/ublkbN".to_owned()),
-        System::UnderFiles(_) => {
+        SystemId::BuiltinUblk => Err("measured by the path of its disk, /dev/ublkbN".to_owned()),
+        SystemId::UnderFiles(..) => {
             let measured = "measured with --tier fs".to_owned();
-            match lab::experiment::file_systems::program(system) {
+            match system.file_program() {
                 Some(program) if block::program::is_there(program) => Ok(Some(measured)),
                 Some(program) => Err(format!("absent; install {program}")),
                 None => Err(measured),

@@ -14,7 +14,7 @@ use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
 use lab::experiment::{NoShare, Share};
-use lab::target::simulated::{SimulatedError, preset, toml};
+use lab::system::simulated::{SimulatedError, preset, toml};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;

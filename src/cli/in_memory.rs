@@ -4,7 +4,7 @@ use super::{Failure, stop_on_signal};
 use lab::experiment::Ciphers;
 use lab::record::Run;
 use lab::session::{Session, Unwatched};
-use lab::target::Backend;
+use lab::system::Backend;
 use std::fmt::Write as _;
 
 /// Measures a cipher of the engine in memory, in both directions, with requests of 1 MiB on one

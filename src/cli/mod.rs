@@ -159,7 +159,7 @@ pub enum Command {
     Agent(agent::AgentOptions),
     #[cfg(target_os = "linux")]
     /// Serve an encrypted file for another process of this program
-    #[command(name = ::lab::target::engine_file::SUBCOMMAND, hide = true)]
+    #[command(name = ::lab::system::engine_file::SUBCOMMAND, hide = true)]
     EngineFile,
     #[cfg(target_os = "linux")]
     /// Unmount for another process of this program, which is confined

@@ -10,13 +10,13 @@ use lab::file_system::FileSystemError;
 use lab::session::SessionError;
 use lab::shard::ShardError;
 #[cfg(target_os = "linux")]
-use lab::target::engine_file::EngineFileError;
-use lab::target::fit::FitError;
+use lab::system::engine_file::EngineFileError;
+use lab::system::fit::FitError;
 #[cfg(target_os = "linux")]
-use lab::target::served::ServedError;
-use lab::target::simulated::SimulatedError;
-use lab::target::unlock::UnlockError;
-use lab::target::{StorageError, TargetError};
+use lab::system::served::ServedError;
+use lab::system::simulated::SimulatedError;
+use lab::system::unlock::UnlockError;
+use lab::system::{StorageError, TargetError};
 use lab::trial::TrialError;
 #[cfg(target_os = "linux")]
 use serve::disk::DiskError;

@@ -24,8 +24,8 @@ use lab::experiment::{Changes, Experiment, Setting};
 use lab::record::Tier;
 use lab::run::{Filling, Step, prepare, seed_of_now};
 use lab::shard::{ShardError, ShardNumber};
-use lab::target::simulated::{CipherRate, Driver, NoRate};
-use lab::target::{Backend, Place, Storage, System};
+use lab::system::simulated::{CipherRate, Driver, NoRate};
+use lab::system::{Backend, Place, Storage, SystemId};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -54,7 +54,7 @@ pub struct RunOptions {
     quick: bool,
     /// Measure this system: builtin, dm-crypt, path:DIR, drive:NAME or another one that `cryptmark doctor` lists; can be repeated
     #[arg(long = "system", value_name = "S")]
-    systems: Vec<System>,
+    systems: Vec<SystemId>,
     /// Measure this cipher, by its name (in XTS) or in dm-crypt notation; can be repeated
     #[arg(long = "cipher", value_name = "C")]
     ciphers: Vec<String>,

@@ -49,7 +49,7 @@ const NEVER: &[(&str, &[&str])] = &[
 const CHOICE: (&str, &str) = ("crates/cipher/src/choice.rs", "Instant");
 
 /// Only here may the lab name the crates that know encryption and exports.
-const TARGETS: &str = "crates/lab/src/target";
+const TARGETS: &str = "crates/lab/src/system";
 const ONLY_IN_TARGETS: &[&str] = &["cipher::", "volume::", "serve::", "drive::"];
 
 /// Folders and files that may say `unsafe`.
@@ -63,7 +63,7 @@ const UNSAFE_ROOMS: &[&str] = &[
     "crates/cipher/tests/leftovers/memory.rs",
     "crates/block/src/sys",
     "crates/lab/src/clock",
-    "crates/lab/src/target/peer",
+    "crates/lab/src/system/peer",
     "crates/serve/src/ublk/sys.rs",
 ];
 
@@ -207,7 +207,7 @@ mod tests {
             1
         );
         assert_eq!(
-            offences("crates/lab/src/target/mod.rs", "use cipher::X;"),
+            offences("crates/lab/src/system/mod.rs", "use cipher::X;"),
             0
         );
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
             offences("crates/lab/src/x.rs", "use crate::sub_cipher::X;"),
             0
         );
-        assert_eq!(offences("crates/report/src/x.rs", "use lab::target::X;"), 1);
+        assert_eq!(offences("crates/report/src/x.rs", "use lab::system::X;"), 1);
         assert_eq!(offences("crates/cipher/src/key.rs", "Instant::now()"), 1);
         assert_eq!(offences("crates/cipher/src/choice.rs", "Instant::now()"), 0);
     }

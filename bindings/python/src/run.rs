@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use lab::experiment::Changes;
 use lab::record;
 use lab::run::{Request, RunError};
-use lab::target::{StorageError, System};
+use lab::system::{StorageError, SystemId};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -43,7 +43,7 @@ pub fn run(
                 None,
             )
         };
-        name.parse::<System>().map_err(unknown)
+        name.parse::<SystemId>().map_err(unknown)
     });
     let changes = Changes {
         size: size.map(ByteSize::b),

@@ -4,7 +4,7 @@
 //! reads as it reads YAML.
 
 use lab::shard::{FleetPlan, ShardError};
-use lab::target::System;
+use lab::system::SystemId;
 use serde_json::{Value, json};
 
 /// Where the experiment is in a pod, and what is measured there.
@@ -254,7 +254,7 @@ impl Toleration {
 
 /// Whether a system of the plan makes devices or mounts.
 fn needs_privilege(experiment: &FleetPlan) -> bool {
-    let makes = |system: &System| matches!(system, System::DmCrypt | System::BuiltinFuse);
+    let makes = |system: &SystemId| matches!(system, SystemId::DmCrypt | SystemId::BuiltinFuse);
     experiment.mounts() || experiment.systems().iter().any(makes)
 }
 

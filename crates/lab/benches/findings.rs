@@ -20,7 +20,7 @@ use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::Verdict;
 use cryptmark_lab::session::{Session, SessionError, Unwatched};
 use cryptmark_lab::stats;
-use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
+use cryptmark_lab::system::{Encryption, Place, Storage, SystemId, Target};
 use cryptmark_lab::timer_cost::timer_cost;
 use cryptmark_lab::trial::{self, Options, Sample};
 use cryptmark_lab::workload::{Mix, Pattern, Workload};
@@ -259,7 +259,7 @@ fn layers_over_a_disk(directory: &std::path::Path, sessions: u32) {
         let later = delays.map(|delay| {
             let device = Delay::new(Arc::clone(&storage.device), delay, delay);
             let mut target = Target::plain(Arc::new(device));
-            target.system = System::Path(format!("{delay:?} later"));
+            target.system = SystemId::Path(format!("{delay:?} later"));
             target
         });
         let targets = [Target::plain(Arc::clone(&storage.device))]

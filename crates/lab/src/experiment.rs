@@ -36,7 +36,7 @@ pub(crate) use shipped::read;
 pub use shipped::{other_names, shipped, toml};
 
 use crate::record::Tier;
-use crate::target::System;
+use crate::system::SystemId;
 use crate::workload::Workload;
 use serde::de::DeserializeOwned;
 use std::path::Path;
@@ -120,7 +120,7 @@ impl Experiment {
     /// measured whole.
     pub(crate) fn axes(
         &mut self,
-    ) -> Option<(&mut Vec<System>, &mut Vec<String>, &mut Vec<Workload>)> {
+    ) -> Option<(&mut Vec<SystemId>, &mut Vec<String>, &mut Vec<Workload>)> {
         match self {
             Self::Ciphers(of) => Some((&mut of.systems, &mut of.ciphers, &mut of.workloads)),
             Self::Devices(of) => Some((&mut of.systems, &mut of.ciphers, &mut of.workloads)),
@@ -182,7 +182,7 @@ impl Experiment {
     }
 
     /// Every system that takes part by name.
-    pub fn systems(&self) -> &[System] {
+    pub fn systems(&self) -> &[SystemId] {
         match self {
             Self::Ciphers(ciphers) => &ciphers.systems,
             Self::Devices(devices) => &devices.systems,
@@ -260,8 +260,8 @@ fn ten() -> u32 {
     10
 }
 
-fn builtin() -> Vec<System> {
-    vec![System::Builtin]
+fn builtin() -> Vec<SystemId> {
+    vec![SystemId::Builtin]
 }
 
 #[cfg(test)]

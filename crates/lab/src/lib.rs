@@ -64,7 +64,7 @@ pub mod store;
 #[doc(hidden)]
 pub mod summary;
 #[doc(hidden)]
-pub mod target;
+pub mod system;
 #[doc(hidden)]
 pub mod timer_cost;
 #[doc(hidden)]

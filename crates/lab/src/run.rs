@@ -48,7 +48,7 @@ pub use self::prepare::{Filling, Step, Told, prepare};
 use crate::experiment::{Changes, Experiment};
 use crate::record::Run;
 use crate::session::{Observer, Session, Visit};
-use crate::target::Storage;
+use crate::system::Storage;
 use std::error::Error;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -138,7 +138,7 @@ impl Request {
     ///
     /// # Errors
     /// [`RunError::Storage`], for a file or a device with
-    /// [`StorageError::NotADirectory`](crate::target::StorageError::NotADirectory);
+    /// [`StorageError::NotADirectory`](crate::system::StorageError::NotADirectory);
     /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
     /// measured before; [`RunError::Stopped`] if nothing was.
     pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {

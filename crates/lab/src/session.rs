@@ -47,8 +47,8 @@ use crate::experiment::{Ciphers, Derivations, Devices, PlanError, Schedule};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Host, Run};
-use crate::target::unlock::Recipe;
-use crate::target::{Storage, Target};
+use crate::system::unlock::Recipe;
+use crate::system::{Storage, Target};
 use crate::workload::Workload;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`SessionError::Target`], [`SessionError::Simulated`], [`SessionError::Plan`],
     /// [`SessionError::Absent`];
-    /// [`SimulatedError::Interrupted`](crate::target::simulated::SimulatedError::Interrupted) if
+    /// [`SimulatedError::Interrupted`](crate::system::simulated::SimulatedError::Interrupted) if
     /// `filling` ended it.
     pub fn of_devices(
         devices: &Devices,

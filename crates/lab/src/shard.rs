@@ -16,11 +16,11 @@ pub use self::matrix::Matrix;
 pub use self::merge::merge;
 pub use self::number::ShardNumber;
 
-use crate::experiment::file_systems::{FileSystems, is_in_lab};
+use crate::experiment::file_systems::FileSystems;
 use crate::experiment::{Devices, Experiment, are_drives};
 use crate::record::Shard;
-use crate::target::simulated;
-use crate::target::{Encryption, System};
+use crate::system::simulated;
+use crate::system::{Encryption, SystemId};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroU32;
@@ -276,7 +276,7 @@ impl FleetPlan {
     }
 
     /// Every system that a shard may measure.
-    pub fn systems(&self) -> Vec<System> {
+    pub fn systems(&self) -> Vec<SystemId> {
         match (&self.cut, &self.experiment) {
             (Cut::Matrix(matrix), _) if !matrix.systems.is_empty() => {
                 let systems = matrix.systems.iter();
@@ -288,7 +288,7 @@ impl FleetPlan {
 
     /// Whether file systems are mounted on the host's own kernel.
     pub fn mounts(&self) -> bool {
-        let here = |plan: &FileSystems| plan.systems.iter().any(|system| !is_in_lab(system));
+        let here = |plan: &FileSystems| plan.systems.iter().any(|system| !system.is_in_lab());
         matches!(&self.experiment, Experiment::FileSystems(plan) if here(plan))
     }
 
@@ -412,7 +412,7 @@ impl FleetPlan {
 }
 
 /// Simulated drives, in the plan's order.
-fn drives(plan: &Devices) -> Vec<System> {
+fn drives(plan: &Devices) -> Vec<SystemId> {
     let systems = plan.systems.iter();
     let drives = systems.filter(|system| system.drive().is_some());
     drives.cloned().collect()
@@ -432,7 +432,7 @@ fn deal(plan: &mut Devices, place: u32, hosts: u32) -> Vec<u32> {
     let all = (drives.len() * workloads.len()) as u32;
     let mut portions = Vec::new();
     let mut measured = Vec::new();
-    let mut systems: Vec<System> = Vec::new();
+    let mut systems: Vec<SystemId> = Vec::new();
     for number in share(all, place, hosts) {
         let number = number as usize;
         let (drive, workload) = (number / workloads.len(), number % workloads.len());

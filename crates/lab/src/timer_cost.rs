@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::record::Interval;
 use crate::stats;
-use crate::target::{Encryption, Storage, Target, TargetError};
+use crate::system::{Encryption, Storage, Target, TargetError};
 use crate::trial::{self, Options, TrialError};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;

@@ -3,8 +3,8 @@
 use cryptmark_lab::experiment::{Changes, Ciphers, Experiment, PlanError};
 use cryptmark_lab::record::{Run, Trial};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
-use cryptmark_lab::target::peer::Library;
-use cryptmark_lab::target::{Bare, Encryption};
+use cryptmark_lab::system::peer::Library;
+use cryptmark_lab::system::{Bare, Encryption};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const PLAN: &str = r#"

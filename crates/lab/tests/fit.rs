@@ -1,7 +1,7 @@
 //! Fits to simulated drives whose numbers are known: what is measured is
 //! another drive in virtual time, with other offsets.
 
-use cryptmark_lab::target::fit::{Bench, Fit, FitError, Virtual, fit, probes};
+use cryptmark_lab::system::fit::{Bench, Fit, FitError, Virtual, fit, probes};
 use drive::preset::Preset;
 use std::sync::atomic::AtomicBool;
 

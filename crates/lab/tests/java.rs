@@ -1,8 +1,8 @@
 //! The system's Java: its ciphers give what the engine gives, and nothing
 //! stays behind.
 
-use cryptmark_lab::target::java::{Direction, Java, JavaError, JavaRequest};
-use cryptmark_lab::target::peer::Absent;
+use cryptmark_lab::system::java::{Direction, Java, JavaError, JavaRequest};
+use cryptmark_lab::system::peer::Absent;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -3,7 +3,7 @@
 use cipher::{
     Algorithm, CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize,
 };
-use cryptmark_lab::target::peer::{Absent, Library, Peer, Wanted};
+use cryptmark_lab::system::peer::{Absent, Library, Peer, Wanted};
 use std::sync::Barrier;
 
 const MODES: [&str; 4] = ["xts", "cbc", "ctr", "ecb"];

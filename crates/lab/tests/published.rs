@@ -6,7 +6,7 @@ use cryptmark_lab::published::repeats::{Repeats, RepeatsError};
 use cryptmark_lab::published::{Document, Row};
 use cryptmark_lab::record::{Device, Measure, Run, Trial};
 use cryptmark_lab::session::{Session, SessionError, Unwatched};
-use cryptmark_lab::target::Storage;
+use cryptmark_lab::system::Storage;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;

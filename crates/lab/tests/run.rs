@@ -4,7 +4,7 @@ use cryptmark_lab::experiment::{Changes, Experiment, PlanError};
 use cryptmark_lab::record::{Run, Tier};
 use cryptmark_lab::run::{Request, RunError, Step};
 use cryptmark_lab::store::{Location, Store};
-use cryptmark_lab::target::StorageError;
+use cryptmark_lab::system::StorageError;
 use std::ops::ControlFlow;
 use std::path::Path;
 

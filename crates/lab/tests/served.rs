@@ -1,8 +1,8 @@
 //! Volumes behind NBD servers, this program's and others, as systems under test.
 
-use cryptmark_lab::target::Program;
-use cryptmark_lab::target::served::{self, ServedError};
-use cryptmark_lab::target::{Encryption, Place, Storage, System, Target};
+use cryptmark_lab::system::Program;
+use cryptmark_lab::system::served::{self, ServedError};
+use cryptmark_lab::system::{Encryption, Place, Storage, SystemId, Target};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ fn our_server_encrypts_what_it_stores() {
         let device = Arc::clone(&storage.device);
         let encryption = encryption("twofish-xts-plain64", 4096);
         let target = served::builtin(device, encryption, at_once).unwrap();
-        assert_eq!(target.system, System::BuiltinNbd);
+        assert_eq!(target.system, SystemId::BuiltinNbd);
         assert_eq!(target.device().geometry().size, 16 << 20);
         target.self_check(&*storage.device).unwrap();
     }
@@ -47,7 +47,7 @@ fn our_file_encrypts_what_it_stores() {
             Err(ServedError::Mount(error)) => return println!("skipped: FUSE: {error}"),
             target => target.unwrap(),
         };
-        assert_eq!(target.system, System::BuiltinFuse);
+        assert_eq!(target.system, SystemId::BuiltinFuse);
         assert_eq!(target.device().geometry().size, 16 << 20);
         target.self_check(&*storage.device).unwrap();
     }
@@ -55,11 +55,11 @@ fn our_file_encrypts_what_it_stores() {
 
 #[test]
 fn a_mounted_system_is_named_by_its_directory() {
-    let system: System = "path:/mnt/vault".parse().unwrap();
+    let system: SystemId = "path:/mnt/vault".parse().unwrap();
     assert_eq!(system.directory(), Some(Path::new("/mnt/vault")));
     assert_eq!(system.as_str(), "path:/mnt/vault");
     assert!(system.is_served() && !system.takes_ciphers());
-    assert!("path:".parse::<System>().is_err());
+    assert!("path:".parse::<SystemId>().is_err());
     let folder = tempfile::tempdir().unwrap();
     let target = Target::mounted(system.as_str(), storage(folder.path()));
     assert_eq!(target.system, system);

@@ -7,7 +7,7 @@ use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::{Bottleneck, Device, Run, Tier};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
 use cryptmark_lab::stats::LEAST;
-use cryptmark_lab::target::Storage;
+use cryptmark_lab::system::Storage;
 use cryptmark_lab::trial::{self, Options, TrialError};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

@@ -4,7 +4,7 @@ use cryptmark_lab::experiment::{Devices, Experiment};
 use cryptmark_lab::record::{Run, Shard};
 use cryptmark_lab::session::{Session, SessionError, Unwatched};
 use cryptmark_lab::shard::{FleetPlan, Matrix, Part, ShardError, ShardNumber, merge};
-use cryptmark_lab::target::Storage;
+use cryptmark_lab::system::Storage;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

@@ -3,7 +3,7 @@
 use cryptmark_lab::experiment::Derivations;
 use cryptmark_lab::record::{Run, Tier};
 use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
-use cryptmark_lab::target::unlock::{RECIPES, Recipe};
+use cryptmark_lab::system::unlock::{RECIPES, Recipe};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Recipes that take milliseconds.

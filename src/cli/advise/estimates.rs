@@ -8,7 +8,7 @@ use lab::estimate::{
 use lab::experiment::PlanError;
 use lab::record::{Interval, Run};
 use lab::store::Store;
-use lab::target::{Backend, Encryption};
+use lab::system::{Backend, Encryption};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;

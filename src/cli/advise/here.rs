@@ -13,8 +13,8 @@ use lab::record::Run;
 use lab::run::{new_id, seed_of_now};
 use lab::session::simulated::{in_turns, rate};
 use lab::session::{Observer, Session, Visit};
-use lab::target::simulated::{CipherRate, name_of, preset, rate_of};
-use lab::target::{self, Backend, Encryption, Storage, System};
+use lab::system::simulated::{CipherRate, name_of, preset, rate_of};
+use lab::system::{self, Backend, Encryption, Storage, SystemId};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ pub struct HereOptions {
     at: PathBuf,
     /// Propose a set-up for a simulated drive instead: drive:NAME or drive:FILE.toml
     #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
-    system: Option<System>,
+    system: Option<SystemId>,
     /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s; only ciphers with a rate are compared [default: all, measured here]
     #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system")]
     cpu: Vec<(String, CipherRate)>,
@@ -102,7 +102,7 @@ impl HereOptions {
         json: bool,
         store: Option<&str>,
     ) -> Result<(), Failure> {
-        if self.system.is_none() && lab::target::names_export(&self.at) {
+        if self.system.is_none() && lab::system::names_export(&self.at) {
             return Err(Failure::new(
                 2,
                 "set-ups are proposed for directories, files and disks, not for NBD exports",
@@ -294,7 +294,7 @@ impl HereOptions {
                     plan.size = all;
                 }
             }
-            None => plan.systems = vec![System::Builtin],
+            None => plan.systems = vec![SystemId::Builtin],
         }
         plan.ciphers = match self.ciphers.is_empty() {
             true => CANDIDATES.map(str::to_owned).to_vec(),
@@ -362,7 +362,7 @@ impl HereOptions {
 
     /// The whole of a simulated drive that does not hold `size`.
     fn smaller(&self, size: ByteSize) -> Result<Option<ByteSize>, Failure> {
-        let Some(name) = self.system.as_ref().and_then(System::drive) else {
+        let Some(name) = self.system.as_ref().and_then(SystemId::drive) else {
             return Ok(None);
         };
         let preset = preset(name).map_err(lab::session::SessionError::from)?;
@@ -432,7 +432,7 @@ impl HereOptions {
 
     fn storage(&self, plan: &Devices, seed: u64, progress: &Progress) -> Result<Storage, Failure> {
         let stop = stop_on_signal()?;
-        let place = target::Place {
+        let place = system::Place {
             at: &self.at,
             size: plan.extent_bytes(),
             seed,

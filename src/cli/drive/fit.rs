@@ -10,8 +10,8 @@ use ::drive::preset::Preset;
 use block::{BlockDevice, FileDevice, FileOptions, PathKind};
 use bytesize::ByteSize;
 use clap::Args;
-use lab::target::fit::{Bench, Fit, FitError, Real, Virtual, fit, probes, written};
-use lab::target::{Place, Storage, simulated};
+use lab::system::fit::{Bench, Fit, FitError, Real, Virtual, fit, probes, written};
+use lab::system::{Place, Storage, simulated};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -165,7 +165,7 @@ fn whole(at: &Path) -> Result<Option<FileDevice>, Failure> {
     };
     match FileDevice::open(at, &options) {
         Ok(device) => Ok(Some(device)),
-        Err(error) => Err(lab::target::StorageError::from(error).into()),
+        Err(error) => Err(lab::system::StorageError::from(error).into()),
     }
 }
 

@@ -12,7 +12,7 @@ use ::drive::ssd::Ssd;
 use ::report::lifetime::{self as told, Lifetime};
 use bytesize::ByteSize;
 use clap::Args;
-use lab::target::simulated;
+use lab::system::simulated;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 

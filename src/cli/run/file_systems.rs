@@ -122,7 +122,7 @@ impl RunOptions {
                 "Give --at a directory, a file or a block device.",
             )
         };
-        if lab::target::names_export(self.at()) {
+        if lab::system::names_export(self.at()) {
             return Err(Failure::new(
                 2,
                 "file systems are not measured on NBD exports",
@@ -133,7 +133,7 @@ impl RunOptions {
         if at.is_dir() {
             return Ok((Backing::File(at), None));
         }
-        let refused = lab::target::StorageError::Block;
+        let refused = lab::system::StorageError::Block;
         signature::guard(&at, self.yes).map_err(refused)?;
         Names::default().check_settled(&at)?;
         let held = match at.is_file() {

@@ -93,7 +93,7 @@ impl Choice {
             plan,
             at: at.into(),
         };
-        if !lab::target::names_export(&choice.at) && !choice.at.exists() {
+        if !lab::system::names_export(&choice.at) && !choice.at.exists() {
             return Err(Failure::new(
                 2,
                 format!("{at} does not exist"),
@@ -184,7 +184,7 @@ impl Choice {
 
     /// The file, disk or export that would be overwritten.
     pub fn overwrites(&self) -> Option<String> {
-        let there = self.at.exists() && !self.at.is_dir() || lab::target::names_export(&self.at);
+        let there = self.at.exists() && !self.at.is_dir() || lab::system::names_export(&self.at);
         (there && !self.is_in_memory()).then(|| self.at.display().to_string())
     }
 

@@ -8,7 +8,7 @@ use ::drive::preset::Preset;
 use ::report::lifetime::Lifetime;
 use ::report::window::{self, Drive};
 use bytesize::ByteSize;
-use lab::target::simulated::ssd;
+use lab::system::simulated::ssd;
 use std::ops::ControlFlow;
 
 /// The drive that is shown first.

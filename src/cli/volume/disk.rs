@@ -150,7 +150,7 @@ fn claim(uri: &Uri, place: &Path, write: bool, hold: Hold) -> Result<Claim, Fail
 
 /// Whether `place` is an export of a server, and no path.
 pub fn is_remote(place: &Path) -> bool {
-    lab::target::names_export(place)
+    lab::system::names_export(place)
 }
 
 /// The name of `place` wherever the program goes, and however it is spelled.

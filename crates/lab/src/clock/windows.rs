@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use windows_sys::Win32::Foundation::FILETIME;
-use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
+use windows_sys::Win32::SystemId::Threading::{GetCurrentProcess, GetProcessTimes};
 
 /// CPU time of this process in user space and in the kernel, all threads;
 /// `None` if it cannot be read.

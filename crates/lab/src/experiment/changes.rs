@@ -2,8 +2,8 @@
 
 use super::Setting;
 use crate::energy::Choice;
-use crate::target::simulated::{CipherRate, Driver};
-use crate::target::{Backend, System};
+use crate::system::simulated::{CipherRate, Driver};
+use crate::system::{Backend, SystemId};
 use bytesize::ByteSize;
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ pub struct Changes {
     /// Whether devices are memory, so that nothing but the cipher takes time.
     pub in_memory: bool,
     /// Systems in addition to `none`.
-    pub systems: Vec<System>,
+    pub systems: Vec<SystemId>,
     /// Ciphers, by name (in XTS) or in dm-crypt notation.
     pub ciphers: Vec<String>,
     /// Key size in bits, as cryptsetup counts.

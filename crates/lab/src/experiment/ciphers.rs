@@ -10,8 +10,8 @@ use super::{
     words,
 };
 use crate::published::repeats::{Repeats, ScoredBy};
-use crate::target::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
-use crate::target::{Backend, Encryption, System, notation};
+use crate::system::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
+use crate::system::{Backend, Encryption, SystemId, notation};
 use crate::workload::Workload;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct Ciphers {
     pub slow_repetitions: Option<u32>,
     /// The engine, libraries and Java.
     #[serde(default = "builtin")]
-    pub systems: Vec<System>,
+    pub systems: Vec<SystemId>,
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
     /// Key size in bits as cryptsetup counts; the cipher's default when absent.
@@ -179,7 +179,7 @@ impl Ciphers {
     }
 
     pub(super) fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        let by_engine = self.systems.contains(&System::Builtin);
+        let by_engine = self.systems.contains(&SystemId::Builtin);
         match setting {
             Setting::Cores | Setting::Backend if !by_engine => {
                 Some("systems without the built-in engine")
@@ -221,12 +221,12 @@ impl Ciphers {
         let sizes = (self.key_size.as_ref(), &self.sector_size);
         let asked = words::asked(
             &self.systems,
-            System::encrypts_memory,
+            SystemId::encrypts_memory,
             &[],
             &encryptions,
             sizes,
         );
-        let systems: Vec<&str> = self.systems.iter().map(System::as_str).collect();
+        let systems: Vec<&str> = self.systems.iter().map(SystemId::as_str).collect();
         let mut text = format!(
             "plan {}: {}\n{} of memory\n",
             self.name,

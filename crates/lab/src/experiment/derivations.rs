@@ -1,7 +1,7 @@
 //! [`Derivations`]: what unlocking a volume costs, and what a guess costs.
 
 use super::{Changes, PlanError, Schedule, Setting, from_toml, within};
-use crate::target::unlock::{ITER_TIME_MS, RECIPES, Recipe};
+use crate::system::unlock::{ITER_TIME_MS, RECIPES, Recipe};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};

@@ -12,8 +12,8 @@ use super::{
 use crate::published::repeats::{Repeats, ScoredBy};
 use crate::record::{Conditioning, Tier};
 use crate::stats::STEADY_ROUNDS;
-use crate::target::simulated::{CipherRate, Driver, rate_of, whole_size};
-use crate::target::{Backend, Encryption, SHARED_FROM, System, VolumeFormat, notation};
+use crate::system::simulated::{CipherRate, Driver, rate_of, whole_size};
+use crate::system::{Backend, Encryption, SHARED_FROM, SystemId, VolumeFormat, notation};
 use crate::workload::Workload;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Devices {
     pub repetitions: u32,
     /// Systems in addition to `none`, which every plan measures.
     #[serde(default = "builtin")]
-    pub systems: Vec<System>,
+    pub systems: Vec<SystemId>,
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
     /// Key size in bits as cryptsetup counts; the cipher's default when absent.
@@ -96,7 +96,7 @@ pub struct Devices {
     /// The only workloads that simulated drives get, by system; all of them when absent. Shards set
     /// it, plans do not.
     #[serde(skip)]
-    pub only: Option<Vec<(System, String)>>,
+    pub only: Option<Vec<(SystemId, String)>>,
     /// Whether memory is the storage, so that nothing but the cipher takes time.
     #[serde(skip)]
     pub in_memory: bool,
@@ -106,8 +106,8 @@ pub struct Devices {
 }
 
 /// Whether all `systems` are simulated drives.
-pub(crate) fn are_drives(systems: &[System]) -> bool {
-    let drives = |system: &System| *system == System::None || system.drive().is_some();
+pub(crate) fn are_drives(systems: &[SystemId]) -> bool {
+    let drives = |system: &SystemId| *system == SystemId::None || system.drive().is_some();
     systems.iter().all(drives) && systems.iter().any(|system| system.drive().is_some())
 }
 
@@ -164,7 +164,7 @@ impl Devices {
         settings::check(chosen.map(|(setting, _)| setting), |s| self.refuses(s))?;
         self.check_steady()?;
         self.until.as_ref().map_or(Ok(()), Until::validate)?;
-        if self.systems.iter().any(System::takes_ciphers) && self.ciphers.is_empty() {
+        if self.systems.iter().any(SystemId::takes_ciphers) && self.ciphers.is_empty() {
             return Err(PlanError::Empty("ciphers"));
         }
         let encryptions = self.encryptions()?;
@@ -234,7 +234,7 @@ impl Devices {
         if !changes.systems.is_empty() {
             self.systems.clone_from(&changes.systems);
             // What the plan chooses for its own systems belongs to these.
-            if !self.systems.iter().any(System::takes_ciphers) {
+            if !self.systems.iter().any(SystemId::takes_ciphers) {
                 self.ciphers.clear();
                 self.key_size = None;
             }
@@ -272,7 +272,7 @@ impl Devices {
             self.sector_size = Sizes::Several(changes.sector_sizes.clone());
         }
         if self.steady.is_some() && changes.size.is_none() {
-            for drive in self.systems.iter().filter_map(System::drive) {
+            for drive in self.systems.iter().filter_map(SystemId::drive) {
                 let size = whole_size(drive, self.size);
                 self.size = size.map_err(|error| PlanError::Life(Box::new(error)))?;
             }
@@ -300,13 +300,13 @@ impl Devices {
 
     pub(super) fn refuses(&self, setting: Setting) -> Option<&'static str> {
         use Setting as S;
-        let any = |is: fn(&System) -> bool| self.systems.iter().any(is);
-        let engine = any(|system| *system == System::Builtin);
+        let any = |is: fn(&SystemId) -> bool| self.systems.iter().any(is);
+        let engine = any(|system| *system == SystemId::Builtin);
         match setting {
-            S::Ciphers | S::KeySize | S::SectorSizes if !any(System::takes_ciphers) => {
+            S::Ciphers | S::KeySize | S::SectorSizes if !any(SystemId::takes_ciphers) => {
                 Some("systems without ciphers of their own")
             }
-            S::Backend if !any(System::is_ours) && !self.has_drives() => {
+            S::Backend if !any(SystemId::is_ours) && !self.has_drives() => {
                 Some("systems without the built-in engine")
             }
             S::Cores if !engine && !self.has_drives() => {
@@ -380,7 +380,7 @@ impl Devices {
         let sizes = (self.key_size.as_ref(), &self.sector_size);
         let asked = words::asked(
             &self.systems,
-            System::takes_ciphers,
+            SystemId::takes_ciphers,
             &self.formats,
             &encryptions,
             sizes,

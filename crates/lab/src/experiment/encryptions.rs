@@ -1,7 +1,7 @@
 //! The ciphers of an experiment, with each of its key sizes and sector sizes.
 
 use super::{PlanError, within};
-use crate::target::{Backend, Encryption};
+use crate::system::{Backend, Encryption};
 use serde::{Deserialize, Serialize};
 
 /// Ciphers of a plan, times key sizes and sector sizes, at most.

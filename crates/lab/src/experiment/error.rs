@@ -3,9 +3,9 @@
 use super::Setting;
 use crate::file_system::OperationError;
 use crate::published::repeats::RepeatsError;
-use crate::target::EncryptionError;
-use crate::target::simulated::{Driver, SimulatedError};
-use crate::target::unlock::BENCHMARK;
+use crate::system::EncryptionError;
+use crate::system::simulated::{Driver, SimulatedError};
+use crate::system::unlock::BENCHMARK;
 use crate::workload::WorkloadError;
 use bytesize::ByteSize;
 use std::path::PathBuf;

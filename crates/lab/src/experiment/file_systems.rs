@@ -8,7 +8,7 @@ use crate::file_system::{
     Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, OperationKind, Subject,
 };
 use crate::published::repeats::Repeats;
-use crate::target::{Encryption, System, notation};
+use crate::system::{Encryption, SystemId, notation};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -39,7 +39,7 @@ pub struct FileSystems {
     /// The file systems that are made on every system.
     pub file_systems: Vec<FileSystem>,
     /// Systems in addition to `none`, or to `lab:none` if the lab kernel takes part.
-    pub systems: Vec<System>,
+    pub systems: Vec<SystemId>,
     /// dm-crypt notation.
     pub ciphers: Vec<String>,
     /// Key size in bits as cryptsetup counts; the cipher's default when absent.
@@ -179,7 +179,11 @@ impl FileSystems {
         }
         within("operations", self.operations.len() as u64, 1, MOST_CELLS)?;
         distinct(self.operations.iter().map(|operation| &*operation.name))?;
-        if let Some(other) = self.systems.iter().find(|system| placed(system).is_none()) {
+        if let Some(other) = self
+            .systems
+            .iter()
+            .find(|system| system.under_files().is_none())
+        {
             return Err(PlanError::NotOfTier {
                 system: other.as_str().to_owned(),
                 tier: "fs",
@@ -285,7 +289,8 @@ impl FileSystems {
     }
 
     pub(super) fn refuses(&self, setting: Setting) -> Option<&'static str> {
-        let in_memory = self.backing == BackingKind::Ram || self.systems.iter().all(is_in_lab);
+        let in_memory =
+            self.backing == BackingKind::Ram || self.systems.iter().all(SystemId::is_in_lab);
         match setting {
             Setting::Ciphers | Setting::KeySize | Setting::SectorSizes if !self.takes_ciphers() => {
                 Some("systems with ciphers of their own")
@@ -300,12 +305,15 @@ impl FileSystems {
         let takes = |(encrypter, _): (Encrypter, Kernel)| {
             encrypter != Encrypter::None && !encrypter.encrypts_files()
         };
-        self.systems.iter().filter_map(placed).any(takes)
+        self.systems
+            .iter()
+            .filter_map(SystemId::under_files)
+            .any(takes)
     }
 
     pub(super) fn describe(&self, at: &Path) -> String {
         let file_systems: Vec<&str> = self.file_systems.iter().map(|f| f.name()).collect();
-        let systems: Vec<&str> = self.systems.iter().map(System::as_str).collect();
+        let systems: Vec<&str> = self.systems.iter().map(SystemId::as_str).collect();
         let mut text = format!(
             "plan {}: {}\n{} on {}",
             self.name,
@@ -354,7 +362,7 @@ impl FileSystems {
 
     /// Whether a program encrypts files on this kernel, for which a user needs a directory alone.
     pub fn encrypts_files_here(&self) -> bool {
-        let here = self.systems.iter().filter_map(placed);
+        let here = self.systems.iter().filter_map(SystemId::under_files);
         here.into_iter()
             .any(|(encrypter, kernel)| kernel == Kernel::Here && encrypter.is_program())
     }
@@ -442,7 +450,7 @@ impl FileSystems {
         let mut subjects = Vec::new();
         let mut takes_part = false;
         for system in &self.systems {
-            let Some((encrypter, _)) = placed(system).filter(|(_, at)| *at == kernel) else {
+            let Some((encrypter, _)) = system.under_files().filter(|(_, at)| *at == kernel) else {
                 continue;
             };
             takes_part = true;
@@ -481,25 +489,6 @@ impl FileSystems {
         }
         Ok(subjects)
     }
-}
-
-/// The encrypting layer of a system of this tier, and its kernel.
-fn placed(system: &System) -> Option<(Encrypter, Kernel)> {
-    let (kernel, name) = Kernel::of(system.as_str());
-    let encrypter = Encrypter::ALL.into_iter().find(|e| e.name() == name)?;
-    Some((encrypter, kernel))
-}
-
-/// The program of another project that a system of this tier is, which is also the name of its
-/// package.
-pub fn program(system: &System) -> Option<&'static str> {
-    let (encrypter, _) = placed(system)?;
-    encrypter.is_program().then(|| encrypter.name())
-}
-
-/// Whether a system of this tier is in a lab kernel.
-pub fn is_in_lab(system: &System) -> bool {
-    Kernel::of(system.as_str()).0.is_lab()
 }
 
 /// The contract's word for what `encrypter` makes a system.

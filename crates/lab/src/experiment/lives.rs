@@ -8,9 +8,9 @@ use super::encryptions::{encryptions, sectors_of_4096};
 use super::schedule::{check_on_device, check_workloads};
 use super::{PlanError, Schedule, Setting, Sizes, from_toml, one, within, words};
 use crate::record::TrimPolicy;
-use crate::target::life::{Living, Use};
-use crate::target::simulated::{self, CipherRate, DRIVE, Driver};
-use crate::target::{Encryption, System};
+use crate::system::life::{Living, Use};
+use crate::system::simulated::{self, CipherRate, DRIVE, Driver};
+use crate::system::{Encryption, SystemId};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -460,8 +460,8 @@ impl Lives {
 }
 
 /// The system that is a simulated drive.
-pub(crate) fn of_drive(name: &str) -> System {
-    System::Simulated(format!("{DRIVE}{name}"))
+pub(crate) fn of_drive(name: &str) -> SystemId {
+    SystemId::Simulated(format!("{DRIVE}{name}"))
 }
 
 #[cfg(test)]

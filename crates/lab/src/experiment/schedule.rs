@@ -4,7 +4,7 @@ use super::{MOST_CELLS, PlanError, Sizes, distinct, within};
 use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
 use crate::record::Conditioning;
 use crate::stats::Looks;
-use crate::target::System;
+use crate::system::SystemId;
 use crate::workload::Workload;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
@@ -37,7 +37,7 @@ pub struct Schedule {
     /// The published figures that it repeats.
     pub published: Option<Repeats>,
     /// The only workloads that simulated drives get, by system; all of them when absent.
-    pub only: Option<Vec<(System, String)>>,
+    pub only: Option<Vec<(SystemId, String)>>,
     /// Whether its cells are in memory, and have no plain side.
     pub is_bare: bool,
     /// Whether its time is virtual.
@@ -55,8 +55,9 @@ impl Schedule {
 
     /// Whether a workload is asked of the simulated drive `name`.
     pub fn asks(&self, name: &str, workload: &str) -> bool {
-        let is =
-            |(system, asked): &(System, String)| system.drive() == Some(name) && asked == workload;
+        let is = |(system, asked): &(SystemId, String)| {
+            system.drive() == Some(name) && asked == workload
+        };
         self.only.as_ref().is_none_or(|only| only.iter().any(is))
     }
 }

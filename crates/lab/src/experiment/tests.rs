@@ -1,7 +1,7 @@
 //! What can be chosen for which experiment, and what a plan may say.
 
 use super::*;
-use crate::target::simulated::{CipherRate, Driver};
+use crate::system::simulated::{CipherRate, Driver};
 use bytesize::ByteSize;
 
 /// A plan of devices.
@@ -41,7 +41,7 @@ fn defaults_are_the_documented_ones() {
         (plan.repetitions, plan.sector_size.all()),
         (10, &[4096][..])
     );
-    assert_eq!(plan.systems, [System::Builtin]);
+    assert_eq!(plan.systems, [SystemId::Builtin]);
     assert_eq!(plan.workloads[0].queue_depth, 1);
     assert_eq!(plan.size.as_u64(), 64 << 20);
 }

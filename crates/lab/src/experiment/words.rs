@@ -3,7 +3,7 @@
 
 use super::encryptions::listed;
 use super::{Sizes, Until};
-use crate::target::{Backend, Encryption, System, VolumeFormat};
+use crate::system::{Backend, Encryption, SystemId, VolumeFormat};
 use crate::workload::Workload;
 use std::fmt::Write as _;
 
@@ -18,8 +18,8 @@ pub(super) struct Asked {
 /// The systems, each with every cipher, key size, sector size and format that it is measured with;
 /// `takes` says which take ciphers.
 pub(super) fn asked(
-    systems: &[System],
-    takes: fn(&System) -> bool,
+    systems: &[SystemId],
+    takes: fn(&SystemId) -> bool,
     formats: &[VolumeFormat],
     encryptions: &[Encryption],
     sizes: (Option<&Sizes>, &Sizes),
@@ -27,7 +27,7 @@ pub(super) fn asked(
     let mut asked = Vec::new();
     for system in systems {
         let name = system.as_str();
-        let by_engine = *system == System::Builtin;
+        let by_engine = *system == SystemId::Builtin;
         if system.directory().is_some() {
             asked.push(Asked {
                 name: name.to_owned(),

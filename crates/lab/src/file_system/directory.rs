@@ -11,7 +11,7 @@ use super::job::{ADIANTUM, XTS_HCTR2};
 use super::mounted::{make_directory, unmount};
 use super::stack::{PATIENCE, RETRY, said};
 use super::{Encrypter, FileSystemError, Subject};
-use crate::target::engine_file::VolumeKey;
+use crate::system::engine_file::VolumeKey;
 use block::file_keys::{FscryptMode, encrypt_directory};
 use std::fs::{self, File};
 use std::io;

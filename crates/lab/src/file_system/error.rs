@@ -1,7 +1,7 @@
 //! [`FileSystemError`]: why a job ended.
 
 #[cfg(target_os = "linux")]
-use crate::target::engine_file::EngineFileError;
+use crate::system::engine_file::EngineFileError;
 use block::BlockError;
 use std::io;
 use std::path::PathBuf;

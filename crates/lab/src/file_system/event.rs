@@ -2,7 +2,7 @@
 
 use super::FileSystemError;
 use crate::record::{Exposure, Moved};
-use crate::target::engine_file::EngineBackend;
+use crate::system::engine_file::EngineBackend;
 use serde::{Deserialize, Serialize};
 
 /// Something happened in a job.

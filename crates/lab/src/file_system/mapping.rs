@@ -2,7 +2,7 @@
 
 use super::stack::{Wanted, unmapped};
 use super::{DmOption, FileSystem, FileSystemError};
-use crate::target::dm_crypt::table_line;
+use crate::system::dm_crypt::table_line;
 use block::{BlockDevice, FileDevice, FileOptions, MappedDevice};
 use std::fs::OpenOptions;
 use std::io::{self, Write};

@@ -20,7 +20,7 @@ use super::stack::{self, Attached, Engine};
 use super::usage;
 use super::{Event, FileSystem, FileSystemError, Job, Operation, OperationSample, Subject};
 use crate::clock::Clock;
-use crate::target::engine_file::{EngineBackend, VolumeKey};
+use crate::system::engine_file::{EngineBackend, VolumeKey};
 use std::ffi::CString;
 use std::io;
 use std::path::PathBuf;

@@ -8,7 +8,7 @@ use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
 use super::mounted::{make_directory, unmount};
 use super::usage::counter;
 use super::{Encrypter, FileSystem, FileSystemError, Job, Subject};
-use crate::target::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
+use crate::system::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
 use block::{LoopDevice, MappedDevice};
 use std::fs;
 use std::io;

@@ -3,7 +3,7 @@
 use super::stack::CryptoTimer;
 use crate::probe::CpuTimes;
 use crate::record::Moved;
-use crate::target::engine_file::EngineTimes;
+use crate::system::engine_file::EngineTimes;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;

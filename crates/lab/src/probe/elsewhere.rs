@@ -4,23 +4,23 @@ use super::host::Facts;
 use super::{Blocks, Capability, CpuTimes, Site, SiteKind};
 use crate::record::Device;
 use std::path::{Path, PathBuf};
-use sysinfo::{CpuRefreshKind, Disk, DiskKind, Disks, MemoryRefreshKind, RefreshKind, System};
+use sysinfo::{CpuRefreshKind, Disk, DiskKind, Disks, MemoryRefreshKind, RefreshKind, SystemId};
 
 /// The current facts about the machine.
 pub(super) fn facts() -> Facts {
     let cpus = RefreshKind::nothing().with_cpu(CpuRefreshKind::nothing());
-    let system = System::new_with_specifics(cpus);
+    let system = SystemId::new_with_specifics(cpus);
     let brand = system
         .cpus()
         .first()
         .map(|cpu| cpu.brand().trim().to_owned());
-    let name = System::name().unwrap_or_else(|| std::env::consts::OS.to_owned());
-    let release = System::kernel_version().unwrap_or_default();
+    let name = SystemId::name().unwrap_or_else(|| std::env::consts::OS.to_owned());
+    let release = SystemId::kernel_version().unwrap_or_default();
     Facts {
         cpu: brand.filter(|brand| !brand.is_empty()),
         features: features(),
         kernel: format!("{name} {release}").trim().to_owned(),
-        os: System::long_os_version(),
+        os: SystemId::long_os_version(),
         governor: None,
         memory: total_memory(),
         load_average: None,
@@ -70,9 +70,9 @@ fn those_that_are(features: &[(&str, bool)]) -> Vec<String> {
     present.map(|(name, _)| (*name).to_owned()).collect()
 }
 
-fn memory() -> System {
+fn memory() -> SystemId {
     let memory = MemoryRefreshKind::nothing().with_ram();
-    System::new_with_specifics(RefreshKind::nothing().with_memory(memory))
+    SystemId::new_with_specifics(RefreshKind::nothing().with_memory(memory))
 }
 
 /// Bytes of memory that the machine has.

@@ -3,7 +3,7 @@
 use crate::experiment::PlanError;
 use crate::record::Run;
 use crate::session::SessionError;
-use crate::target::StorageError;
+use crate::system::StorageError;
 use thiserror::Error;
 
 /// Why a plan could not be run.

@@ -3,8 +3,8 @@
 use super::{RunError, new_id};
 use crate::experiment::{Devices, Experiment};
 use crate::session::{Session, SessionError, Visit};
-use crate::target::unlock::RECIPES;
-use crate::target::{Storage, StorageError, System};
+use crate::system::unlock::RECIPES;
+use crate::system::{Storage, StorageError, SystemId};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -116,7 +116,7 @@ fn open(
         .any(|system| system.drive().is_some())
     {
         go_on(told(Step::FillingDrive { done: 0, total }))?;
-    } else if devices.cores > 1 && devices.systems.contains(&System::Builtin) {
+    } else if devices.cores > 1 && devices.systems.contains(&SystemId::Builtin) {
         go_on(told(Step::Sharing))?;
     }
     let filling = &mut |done| told(Step::FillingDrive { done, total });

@@ -4,8 +4,8 @@ use super::subject::{InJava, InMemory, Once, Subject};
 use super::{SLOW, SessionError, WARM_UP};
 use crate::experiment::{Ciphers, Devices, Schedule};
 use crate::record::{Device, Tier, Trial};
-use crate::target::java::{JavaCipher, JavaError};
-use crate::target::{Bare, Encryption, Storage, System, Target, TargetError};
+use crate::system::java::{JavaCipher, JavaError};
+use crate::system::{Bare, Encryption, Storage, SystemId, Target, TargetError};
 use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Cell {
                 ),
                 None => format!("{} {}", target.system.as_str(), encryption.spec),
             },
-            None if target.system == System::None => "plain".to_owned(),
+            None if target.system == SystemId::None => "plain".to_owned(),
             None => target.system.as_str().to_owned(),
         };
         if let Some((cores, _)) = sharing {
@@ -116,7 +116,7 @@ impl Cell {
 
     pub(super) fn java(java: JavaCipher, ciphers: &Ciphers, plan: &Schedule) -> Self {
         let identity = Trial {
-            system: System::Java.as_str().to_owned(),
+            system: SystemId::Java.as_str().to_owned(),
             system_version: java.version().to_owned(),
             ..in_memory(&java.encryption, ciphers)
         };

@@ -3,10 +3,10 @@
 use crate::experiment::PlanError;
 use crate::file_system::FileSystemError;
 #[cfg(target_os = "linux")]
-use crate::target::served::ServedError;
-use crate::target::simulated::SimulatedError;
-use crate::target::unlock::UnlockError;
-use crate::target::{BareError, TargetError};
+use crate::system::served::ServedError;
+use crate::system::simulated::SimulatedError;
+use crate::system::unlock::UnlockError;
+use crate::system::{BareError, TargetError};
 use crate::trial::TrialError;
 use thiserror::Error;
 

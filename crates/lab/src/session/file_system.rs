@@ -19,7 +19,7 @@ use crate::probe::{self, Pace};
 use crate::record::{Device, Exposure, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary::operation as summary;
-use crate::target::engine_file::EngineBackend;
+use crate::system::engine_file::EngineBackend;
 use crate::trial::{Sample, Samples, TrialError};
 use crate::workload::Workload;
 use std::cell::RefCell;

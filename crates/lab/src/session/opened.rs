@@ -4,9 +4,9 @@ use super::cell::Cell;
 use super::simulated::Processors;
 use super::{SessionError, served};
 use crate::experiment::{Ciphers, Devices, Schedule};
-use crate::target::java::{Java, JavaCipher};
-use crate::target::peer::Absent;
-use crate::target::{Bare, Encryption, Place, Storage, StorageError, System, Target};
+use crate::system::java::{Java, JavaCipher};
+use crate::system::peer::Absent;
+use crate::system::{Bare, Encryption, Place, Storage, StorageError, SystemId, Target};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -37,9 +37,9 @@ impl Opened {
         let mut targets = vec![Target::plain(Arc::clone(&storage.device))];
         for system in &devices.systems {
             match system {
-                System::None => {}
-                System::Simulated(_) => drives.push(system),
-                System::Builtin => {
+                SystemId::None => {}
+                SystemId::Simulated(_) => drives.push(system),
+                SystemId::Builtin => {
                     for encryption in devices.encryptions()? {
                         let encryption = encryption.shared_among(devices.cores)?;
                         warnings.extend(encryption.tell_sharing(devices.cores));
@@ -63,24 +63,27 @@ impl Opened {
                         }
                     }
                 }
-                System::BuiltinNbd | System::BuiltinFuse | System::DmCrypt | System::Served(_) => {
+                SystemId::BuiltinNbd
+                | SystemId::BuiltinFuse
+                | SystemId::DmCrypt
+                | SystemId::Served(_) => {
                     targets.extend(served::open(system, devices, storage, &mut absent)?);
                 }
-                System::Path(name) => match mounted(system, devices, seed) {
+                SystemId::Path(name) => match mounted(system, devices, seed) {
                     Ok(there) => {
                         warnings.extend(there.warnings.iter().map(|w| format!("{name}: {w}")));
                         targets.push(Target::mounted(name, there));
                     }
                     Err(reason) => absent.push(format!("{name} ({reason})")),
                 },
-                System::Library(library) => absent.push(format!(
+                SystemId::Library(library) => absent.push(format!(
                     "{} (a library is measured by `cryptmark run ciphers`)",
                     library.name()
                 )),
-                System::Java => {
+                SystemId::Java => {
                     absent.push("java (it is measured by `cryptmark run java-os`)".to_owned());
                 }
-                System::BuiltinUblk | System::UnderFiles(_) => absent.push(elsewhere(system)),
+                SystemId::BuiltinUblk | SystemId::UnderFiles(..) => absent.push(elsewhere(system)),
             }
         }
         if plan.is_simulated || targets.len() == 1 && !absent.is_empty() {
@@ -122,21 +125,21 @@ impl Opened {
         let mut java = None;
         for system in &ciphers.systems {
             match system {
-                System::Library(library) => libraries.push(*library),
-                System::Java => match Java::find() {
+                SystemId::Library(library) => libraries.push(*library),
+                SystemId::Java => match Java::find() {
                     Ok(found) => java = Some(Arc::new(found)),
                     Err(reason) => absent.push(reason.to_string()),
                 },
-                System::Builtin => {}
+                SystemId::Builtin => {}
                 served if served.is_served() || served.drive().is_some() => absent.push(format!(
                     "{} (it is measured by `cryptmark run`)",
                     system.as_str()
                 )),
-                System::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
+                SystemId::None => absent.push("none (a bare cipher has no plain side)".to_owned()),
                 _ => absent.push(elsewhere(system)),
             }
         }
-        let wanted = |system: &System| ciphers.systems.contains(system);
+        let wanted = |system: &SystemId| ciphers.systems.contains(system);
         let mut missing = Missing::default();
         let mut cells = Vec::new();
         // A user who compares all ciphers protects no data with them, so weak ones need no warning.
@@ -192,7 +195,7 @@ fn visited_again(cells: &[Cell], plan: &Schedule) -> Vec<Cell> {
 
 /// A test file in the directory of a mounted system, as large as the extent of
 /// all others.
-fn mounted(system: &System, devices: &Devices, seed: u64) -> Result<Storage, StorageError> {
+fn mounted(system: &SystemId, devices: &Devices, seed: u64) -> Result<Storage, StorageError> {
     let at = system.directory().unwrap_or(Path::new(""));
     if !at.is_dir() {
         let path = at.to_owned();
@@ -212,9 +215,9 @@ fn mounted(system: &System, devices: &Devices, seed: u64) -> Result<Storage, Sto
 }
 
 /// Where a system is measured that is not opened here.
-fn elsewhere(system: &System) -> String {
+fn elsewhere(system: &SystemId) -> String {
     let how = match system {
-        System::BuiltinUblk => {
+        SystemId::BuiltinUblk => {
             "serve a volume with `volume serve --ublk`, and measure the disk /dev/ublkbN"
         }
         _ => "it is measured in the tier of file systems",

@@ -2,8 +2,8 @@
 
 use super::SessionError;
 use crate::experiment::Devices;
-use crate::target::served::{self, ServedError};
-use crate::target::{Encryption, Storage, System, Target};
+use crate::system::served::{self, ServedError};
+use crate::system::{Encryption, Storage, SystemId, Target};
 use std::sync::Arc;
 
 /// Opens `system` with every cipher of `devices`, and checks that it encrypts. Absent systems are
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// [`SessionError::Served`] if our own server fails, [`SessionError::Target`] and
 /// [`SessionError::Plan`].
 pub(super) fn open(
-    system: &System,
+    system: &SystemId,
     devices: &Devices,
     storage: &Storage,
     absent: &mut Vec<String>,
@@ -21,12 +21,12 @@ pub(super) fn open(
     let at_once = storage.description.kind == "ram";
     let device = || Arc::clone(&storage.device);
     let open = |encryption: Encryption| match system {
-        System::BuiltinNbd => served::builtin(device(), encryption, at_once),
-        System::BuiltinFuse => served::builtin_file(device(), encryption, at_once),
-        System::Served(program) => storage.served_by(*program, encryption),
+        SystemId::BuiltinNbd => served::builtin(device(), encryption, at_once),
+        SystemId::BuiltinFuse => served::builtin_file(device(), encryption, at_once),
+        SystemId::Served(program) => storage.served_by(*program, encryption),
         _ => storage.mapped(encryption),
     };
-    let is_ours = matches!(system, System::BuiltinNbd | System::BuiltinFuse);
+    let is_ours = matches!(system, SystemId::BuiltinNbd | SystemId::BuiltinFuse);
     let mut targets = Vec::new();
     for encryption in devices.encryptions_on(devices.backend.filter(|_| is_ours))? {
         match open(encryption) {

@@ -7,8 +7,8 @@ use crate::clock::Clock;
 use crate::experiment::{Devices, Lives, Schedule};
 use crate::record::{Device, Interval, Tier, Trial, Verdict};
 use crate::stats;
-use crate::target::simulated::{self, CipherRate, Driver, Processor, Simulated};
-use crate::target::{Bare, Encryption, System};
+use crate::system::simulated::{self, CipherRate, Driver, Processor, Simulated};
+use crate::system::{Bare, Encryption, SystemId};
 use crate::trial::{self, Options};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
@@ -113,7 +113,7 @@ impl Processors {
     /// A simulated drive plain, with each cipher, and plain again.
     pub(super) fn before(
         &self,
-        system: &System,
+        system: &SystemId,
         devices: &Devices,
         plan: &Schedule,
         place: usize,
@@ -154,14 +154,17 @@ impl Processors {
     /// unencrypted drive.
     pub(super) fn identity(
         &self,
-        system: &System,
+        system: &SystemId,
         cipher: Option<&Encrypting>,
         device: Device,
     ) -> Trial {
         let encryption = cipher.map(|cipher| cipher.encryption);
         Trial {
             tier: Tier::Block,
-            system: cipher.map_or(&System::None, |_| system).as_str().to_owned(),
+            system: cipher
+                .map_or(&SystemId::None, |_| system)
+                .as_str()
+                .to_owned(),
             system_version: env!("CARGO_PKG_VERSION").to_owned(),
             cipher: encryption.map(|encryption| encryption.spec.to_string()),
             key_bits: encryption.map(|encryption| encryption.key_bits),

@@ -5,9 +5,9 @@
 use crate::clock::Clock;
 use crate::record::{Bottleneck, Trial};
 use crate::stats::Looks;
-use crate::target::java::JavaCipher;
-use crate::target::simulated::{self, Processor, Simulated, SimulatedDevice};
-use crate::target::{Bare, Encryption, System, Target};
+use crate::system::java::JavaCipher;
+use crate::system::simulated::{self, Processor, Simulated, SimulatedDevice};
+use crate::system::{Bare, Encryption, SystemId, Target};
 use crate::trial::{self, Options, Sample, Samples, TrialError};
 use crate::workload::{Mix, Workload};
 use block::{BlockDevice, BlockError, ByteRange, NullDevice};
@@ -136,11 +136,11 @@ impl Subject for Target {
     }
 
     fn is_builtin(&self) -> bool {
-        self.system == System::Builtin
+        self.system == SystemId::Builtin
     }
 
     fn is_the_extent(&self) -> bool {
-        self.system == System::None
+        self.system == SystemId::None
     }
 
     fn purge(&self) -> Option<Result<bool, BlockError>> {
@@ -267,7 +267,7 @@ impl Subject for InMemory {
     }
 
     fn is_builtin(&self) -> bool {
-        self.bare.system == System::Builtin
+        self.bare.system == SystemId::Builtin
     }
 
     fn may_be_slow(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::probe;
 use crate::record::{Detail, Device, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary;
-use crate::target::unlock::{Purpose, Recipe, Unlock, UnlockError};
+use crate::system::unlock::{Purpose, Recipe, Unlock, UnlockError};
 use crate::trial::{self, Sample, Samples, TrialError};
 use crate::workload::Workload;
 use std::cell::OnceCell;

@@ -2,11 +2,11 @@
 
 use super::SessionError;
 use crate::experiment::Devices;
-use crate::target::{Storage, System, Target};
+use crate::system::{Storage, SystemId, Target};
 
 /// Tells `absent` that `system` is not here.
 pub(super) fn open(
-    system: &System,
+    system: &SystemId,
     _: &Devices,
     _: &Storage,
     absent: &mut Vec<String>,

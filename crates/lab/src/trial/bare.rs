@@ -16,7 +16,7 @@
 use super::{Ledger, Options, Sample, TrialError, histogram};
 use crate::clock::{self, Clock};
 use crate::probe::{self, CpuTimes};
-use crate::target::Bare;
+use crate::system::Bare;
 use crate::workload::{Extent, Mix, Workload};
 use block::AlignedBuffer;
 use hdrhistogram::Histogram;

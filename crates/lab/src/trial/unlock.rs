@@ -6,7 +6,7 @@
 use super::{Ledger, Sample, histogram};
 use crate::clock::Clock;
 use crate::probe::CpuTimes;
-use crate::target::unlock::{Purpose, Unlock, UnlockError};
+use crate::system::unlock::{Purpose, Unlock, UnlockError};
 use hdrhistogram::Histogram;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

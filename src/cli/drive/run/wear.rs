@@ -8,7 +8,7 @@ use crate::cli::progress::Progress;
 use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::flash::{FlashPreset, Wear, Worn};
 use ::drive::preset::Preset;
-use lab::target::simulated::preset;
+use lab::system::simulated::preset;
 use serde_json::json;
 use std::fmt::Write as _;
 

@@ -13,7 +13,7 @@ use crate::file_system::operation::Kind;
 use crate::file_system::stack::{self, Attached, CryptoTimer, Engine};
 use crate::file_system::usage::Usage;
 use crate::file_system::{FileSystem, FileSystemError, Files, Operation, OperationSample, Subject};
-use crate::target::engine_file::VolumeKey;
+use crate::system::engine_file::VolumeKey;
 use crate::trial::operation::{self as timed, Load, OnFiles};
 use std::io;
 use std::path::{Path, PathBuf};

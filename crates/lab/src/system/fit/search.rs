@@ -259,7 +259,7 @@ fn eliminate(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::fit::FitError;
+    use crate::system::fit::FitError;
 
     /// Of two rates, the lesser is seen; a third number is not.
     #[test]

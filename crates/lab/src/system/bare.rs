@@ -2,7 +2,7 @@
 //! library's.
 
 use super::peer::{Absent, Library, Peer, Wanted};
-use super::{Encryption, System};
+use super::{Encryption, SystemId};
 use cipher::{Backend, CipherError, IvGenerator, IvSector, Key, SectorCipher, SectorLayout};
 use thiserror::Error;
 
@@ -44,7 +44,7 @@ impl BareError {
 /// A cipher under a random key, ready to be timed.
 pub struct Bare {
     /// Which system.
-    pub system: System,
+    pub system: SystemId,
     /// Version of the system.
     pub version: String,
     /// The cipher.
@@ -74,7 +74,7 @@ impl Bare {
             engine = engine.shared(sharing)?;
         }
         let mut systems = vec![Self {
-            system: System::Builtin,
+            system: SystemId::Builtin,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             encryption,
             backend: Some(engine.backend()),
@@ -85,7 +85,7 @@ impl Bare {
         for &library in libraries {
             match peer(library, &encryption, &key) {
                 Ok(peer) => systems.push(Self {
-                    system: System::Library(library),
+                    system: SystemId::Library(library),
                     version: peer.version.clone(),
                     encryption,
                     backend: None,

@@ -8,6 +8,7 @@ mod bare;
 mod encryption;
 pub mod fit;
 mod format;
+mod id;
 pub mod java;
 pub mod life;
 #[allow(unsafe_code)]
@@ -16,7 +17,6 @@ mod program;
 mod sharing;
 pub mod simulated;
 mod storage;
-mod system;
 pub mod unlock;
 
 #[cfg(target_os = "linux")]
@@ -31,9 +31,9 @@ mod veracrypt;
 pub use bare::{Bare, BareError};
 pub use encryption::{Encryption, EncryptionError, SHARED_FROM, notation};
 pub use format::VolumeFormat;
+pub use id::{SystemId, UnknownSystem};
 pub use program::Program;
 pub use storage::{Place, Reach, Storage, StorageError, names_export};
-pub use system::{FileLayer, System, UnknownSystem};
 
 use crate::record::Device;
 use block::{BlockDevice, BlockError, ByteRange};
@@ -71,7 +71,7 @@ pub enum TargetError {
 /// A system under test, open.
 pub struct Target {
     /// Which system.
-    pub system: System,
+    pub system: SystemId,
     /// Version of the system.
     pub version: String,
     /// The system's encryption; `None` for the plain device.
@@ -95,7 +95,7 @@ impl Target {
     /// The plain system over `storage`.
     pub fn plain(storage: Arc<dyn BlockDevice>) -> Self {
         Self {
-            system: System::None,
+            system: SystemId::None,
             version: "plain device".to_owned(),
             encryption: None,
             backend: None,
@@ -113,7 +113,7 @@ impl Target {
     pub fn mounted(name: &str, storage: Storage) -> Self {
         let kind = storage.description.filesystem.as_deref();
         Self {
-            system: System::Path(name.to_owned()),
+            system: SystemId::Path(name.to_owned()),
             version: kind.unwrap_or("file system").to_owned(),
             elsewhere: Some(storage.description),
             ..Self::plain(storage.device)
@@ -167,7 +167,7 @@ impl Target {
             },
         )?;
         Ok(Self {
-            system: System::Builtin,
+            system: SystemId::Builtin,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             backend: Some(crypt.cipher().backend()),
             constant_time: Some(crypt.cipher().constant_time()),

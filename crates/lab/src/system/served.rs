@@ -9,7 +9,7 @@
 
 use super::format::PASSPHRASE;
 use super::{
-    Encryption, Program, Reach, Storage, System, Target, TargetError, dm_crypt, veracrypt,
+    Encryption, Program, Reach, Storage, SystemId, Target, TargetError, dm_crypt, veracrypt,
 };
 use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
 use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
@@ -207,7 +207,7 @@ pub fn builtin(
         _folder: folder,
     };
     Ok(Target {
-        system: System::BuiltinNbd,
+        system: SystemId::BuiltinNbd,
         device: Box::new(NbdDevice::connect(&place, "")?),
         _server: Some(Box::new(guard)),
         data_offset: 0,
@@ -246,7 +246,7 @@ pub fn builtin_file(
     let opened = FileDevice::open(&folder.path().join("volume"), &options);
     unmount(folder.path(), Unmount::Detached)?;
     Ok(Target {
-        system: System::BuiltinFuse,
+        system: SystemId::BuiltinFuse,
         device: Box::new(opened.map_err(TargetError::Block)?),
         _server: Some(Box::new(OwnFile(mount))),
         data_offset: 0,
@@ -352,7 +352,7 @@ pub fn foreign(
     let place = Place::Unix(guard._folder.path().join("nbd"));
     let client = guard.connect(&place, name, &encryption)?;
     Ok(Target {
-        system: System::Served(program),
+        system: SystemId::Served(program),
         version,
         encryption: Some(encryption),
         backend: None,

@@ -2,7 +2,7 @@
 
 use super::engine_file::VolumeKey;
 use super::served::ServedError;
-use super::{Encryption, Reach, System, Target, TargetError};
+use super::{Encryption, Reach, SystemId, Target, TargetError};
 use block::{BlockError, Engine, FileDevice, FileOptions, Hold, LoopDevice, MappedDevice};
 use rustix::system::uname;
 use std::fs;
@@ -96,7 +96,7 @@ pub(super) fn target(
         hold: Hold::Lent,
     };
     Ok(Target {
-        system: System::DmCrypt,
+        system: SystemId::DmCrypt,
         version: format!("Linux {}", uname().release().to_string_lossy()),
         encryption: Some(encryption),
         backend: None,

@@ -1,7 +1,7 @@
 //! A cipher of Java's as a system under test.
 
 use super::{Direction, Java, JavaError, JavaRequest};
-use crate::target::Encryption;
+use crate::system::Encryption;
 use cipher::IvGenerator;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

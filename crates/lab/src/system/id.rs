@@ -1,8 +1,9 @@
-//! [`System`]: what can be measured, by the names of the contract.
+//! [`SystemId`]: what can be measured, by the names of the contract.
 
 use super::Program;
 use super::peer::Library;
 use super::simulated::DRIVE;
+use crate::file_system::{Encrypter, Kernel};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use thiserror::Error;
@@ -10,7 +11,7 @@ use thiserror::Error;
 /// A system that the contract names.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub enum System {
+pub enum SystemId {
     /// The plain device.
     None,
     /// This program's engine, in process.
@@ -34,35 +35,35 @@ pub enum System {
     /// This program's engine behind a disk that ublk serves: a disk is measured by its path.
     BuiltinUblk,
     /// What encrypts under a file system or files themselves, and is measured in the tier of file
-    /// systems alone, by its name there.
-    UnderFiles(FileLayer),
+    /// systems alone, in a kernel.
+    UnderFiles(Encrypter, Kernel),
 }
 
-/// A system of the tier of file systems, by its name there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct FileLayer(&'static str);
-
 /// Systems of the tier of file systems alone.
-const UNDER_FILES: [&str; 18] = [
-    "cryptoloop",
-    "lab:none",
-    "lab:builtin-fuse",
-    "lab:dm-crypt",
-    "lab-6.1:none",
-    "lab-6.1:builtin-fuse",
-    "lab-6.1:dm-crypt",
-    "lab:cryptoloop",
-    "fscrypt",
-    "lab:fscrypt",
-    "lab-6.1:fscrypt",
-    "ecryptfs",
-    "lab:ecryptfs",
-    "lab-6.1:ecryptfs",
-    "gocryptfs",
-    "encfs",
-    "cryfs",
-    "securefs",
-];
+const UNDER_FILES: [(&str, Encrypter, Kernel); 18] = {
+    use Encrypter as E;
+    use Kernel::{Here, Lab, Lab6};
+    [
+        ("cryptoloop", E::Cryptoloop, Here),
+        ("lab:none", E::None, Lab),
+        ("lab:builtin-fuse", E::BuiltinFuse, Lab),
+        ("lab:dm-crypt", E::DmCrypt, Lab),
+        ("lab-6.1:none", E::None, Lab6),
+        ("lab-6.1:builtin-fuse", E::BuiltinFuse, Lab6),
+        ("lab-6.1:dm-crypt", E::DmCrypt, Lab6),
+        ("lab:cryptoloop", E::Cryptoloop, Lab),
+        ("fscrypt", E::Fscrypt, Here),
+        ("lab:fscrypt", E::Fscrypt, Lab),
+        ("lab-6.1:fscrypt", E::Fscrypt, Lab6),
+        ("ecryptfs", E::Ecryptfs, Here),
+        ("lab:ecryptfs", E::Ecryptfs, Lab),
+        ("lab-6.1:ecryptfs", E::Ecryptfs, Lab6),
+        ("gocryptfs", E::Gocryptfs, Here),
+        ("encfs", E::Encfs, Here),
+        ("cryfs", E::Cryfs, Here),
+        ("securefs", E::Securefs, Here),
+    ]
+};
 
 /// The prefix of the names of mounted systems.
 const PATH: &str = "path:";
@@ -113,7 +114,7 @@ fn instead(name: &str) -> String {
     }
 }
 
-impl System {
+impl SystemId {
     /// The contract's word.
     pub fn as_str(&self) -> &str {
         match self {
@@ -127,7 +128,10 @@ impl System {
             Self::Served(program) => program.name(),
             Self::Library(library) => library.name(),
             Self::Java => "java",
-            Self::UnderFiles(FileLayer(name)) => name,
+            Self::UnderFiles(encrypter, kernel) => UNDER_FILES
+                .iter()
+                .find(|(_, of, at)| (of, at) == (encrypter, kernel))
+                .map_or(encrypter.name(), |(name, ..)| name),
         }
     }
 
@@ -160,7 +164,7 @@ impl System {
     pub fn needs_linux(&self) -> bool {
         match self {
             Self::Path(_) => false,
-            Self::Library(Library::AfAlg) | Self::BuiltinUblk | Self::UnderFiles(_) => true,
+            Self::Library(Library::AfAlg) | Self::BuiltinUblk | Self::UnderFiles(..) => true,
             other => other.is_served(),
         }
     }
@@ -188,6 +192,30 @@ impl System {
         matches!(self, Self::Builtin | Self::Library(_) | Self::Java)
     }
 
+    /// What encrypts in the tier of file systems, and in which kernel; `None` if it is not of that
+    /// tier.
+    pub const fn under_files(&self) -> Option<(Encrypter, Kernel)> {
+        match self {
+            Self::None => Some((Encrypter::None, Kernel::Here)),
+            Self::DmCrypt => Some((Encrypter::DmCrypt, Kernel::Here)),
+            Self::BuiltinFuse => Some((Encrypter::BuiltinFuse, Kernel::Here)),
+            Self::UnderFiles(encrypter, kernel) => Some((*encrypter, *kernel)),
+            _ => None,
+        }
+    }
+
+    /// The program of another project that it is in the tier of file systems, which is also the name
+    /// of its package.
+    pub fn file_program(&self) -> Option<&'static str> {
+        let (encrypter, _) = self.under_files()?;
+        encrypter.is_program().then(|| encrypter.name())
+    }
+
+    /// Whether it is in a lab kernel.
+    pub fn is_in_lab(&self) -> bool {
+        matches!(self, Self::UnderFiles(_, kernel) if kernel.is_lab())
+    }
+
     /// Every system of the contract.
     pub fn all() -> impl Iterator<Item = Self> {
         let path = Self::Path(format!("{PATH}…"));
@@ -198,7 +226,7 @@ impl System {
             .chain(Program::ALL.map(Self::Served))
             .chain(Library::ALL.map(Self::Library))
             .chain([Self::Java, Self::BuiltinUblk])
-            .chain(UNDER_FILES.map(|name| Self::UnderFiles(FileLayer(name))))
+            .chain(UNDER_FILES.map(|(_, encrypter, kernel)| Self::UnderFiles(encrypter, kernel)))
     }
 }
 
@@ -210,7 +238,7 @@ fn is_named(known: &str, name: &str) -> bool {
     }
 }
 
-impl std::str::FromStr for System {
+impl std::str::FromStr for SystemId {
     type Err = UnknownSystem;
 
     fn from_str(name: &str) -> Result<Self, UnknownSystem> {
@@ -229,8 +257,8 @@ impl std::str::FromStr for System {
             _ if is_named(DRIVE, name) => Ok(Self::Simulated(name.to_owned())),
             _ => match Library::ALL.into_iter().find(|l| l.name() == name) {
                 Some(library) => Ok(Self::Library(library)),
-                None => match UNDER_FILES.into_iter().find(|known| *known == name) {
-                    Some(known) => Ok(Self::UnderFiles(FileLayer(known))),
+                None => match UNDER_FILES.into_iter().find(|(known, ..)| *known == name) {
+                    Some((_, encrypter, kernel)) => Ok(Self::UnderFiles(encrypter, kernel)),
                     None => Err(UnknownSystem {
                         name: name.to_owned(),
                     }),
@@ -240,7 +268,7 @@ impl std::str::FromStr for System {
     }
 }
 
-impl TryFrom<String> for System {
+impl TryFrom<String> for SystemId {
     type Error = UnknownSystem;
 
     fn try_from(name: String) -> Result<Self, UnknownSystem> {
@@ -248,10 +276,10 @@ impl TryFrom<String> for System {
     }
 }
 
-impl From<System> for String {
-    fn from(system: System) -> Self {
+impl From<SystemId> for String {
+    fn from(system: SystemId) -> Self {
         match system {
-            System::Path(name) | System::Simulated(name) => name,
+            SystemId::Path(name) | SystemId::Simulated(name) => name,
             known => known.as_str().to_owned(),
         }
     }

@@ -6,7 +6,7 @@
 
 use super::format::{PASSPHRASE, PIM, tcrypt_volume};
 use super::served::{Name, ServedError, folder};
-use super::{Encryption, Program, Reach, System, Target, TargetError, VolumeFormat};
+use super::{Encryption, Program, Reach, SystemId, Target, TargetError, VolumeFormat};
 use block::{BlockDevice, FileDevice, FileOptions};
 use cipher::Key;
 use std::io::{self, Write};
@@ -52,7 +52,7 @@ pub(super) fn mount(
         ..FileOptions::default()
     };
     Ok(Target {
-        system: System::Served(Program::Veracrypt),
+        system: SystemId::Served(Program::Veracrypt),
         version,
         encryption: Some(encryption),
         backend: None,

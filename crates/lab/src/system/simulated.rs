@@ -346,7 +346,7 @@ pub fn name_of(cipher: &super::Encryption) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Encryption;
+    use crate::system::Encryption;
 
     #[test]
     fn rates_are_read_in_the_units_that_programs_print() {
