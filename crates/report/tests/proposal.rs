@@ -2,8 +2,8 @@
 
 mod sample;
 
-use cryptmark_report::proposal::{Format, Limit, Machine, Place, Proposal, propose};
-use lab::record::Verdict;
+use cryptmark_report::proposal::{Flags, Format, Limit, Machine, Place, Proposal, propose};
+use lab::record::{Run, Verdict};
 
 /// The proposal if AES and Twofish have these ratios in all workloads, `median` ± `arm`, and
 /// Serpent has the lowest ones.
@@ -28,6 +28,7 @@ fn proposed(aes: (f64, f64, Verdict), twofish: (f64, f64, Verdict)) -> Proposal 
         physical_block: None,
         beside: Vec::new(),
         argon2: Some((1 << 20, 4)),
+        flags: None,
         place: Place::Elsewhere,
     };
     propose(&run, &machine, Format::Luks2).unwrap()
@@ -61,4 +62,62 @@ fn the_preferred_cipher_is_proposed_while_it_may_cost_hardly_more() {
         "{}",
         all.answer
     );
+}
+
+/// A run in which dm-crypt has these options, each with the ratios of its workloads.
+fn with_options(rows: &[(Option<&str>, [f64; 3])]) -> Run {
+    let mut run = sample::run();
+    let mut own = run.trials.clone();
+    own.retain(|trial| trial.system == "dm-crypt");
+    run.trials.clear();
+    for (options, ratios) in rows {
+        for (trial, ratio) in own.iter().zip(ratios) {
+            let mut trial = trial.clone();
+            trial.backend = options.map(str::to_owned);
+            trial.overhead.as_mut().unwrap().ratio = sample::interval(*ratio, 0.02);
+            run.trials.push(trial);
+        }
+    }
+    run
+}
+
+#[test]
+fn flags_are_chosen_by_a_run_that_shows_them_to_pay() {
+    const QUEUES: Option<&str> = Some("no_read_workqueue no_write_workqueue");
+    const READS: Option<&str> = Some("no_read_workqueue");
+    let bare = (None, [0.5; 3]);
+    let queues = &["no-read-workqueue", "no-write-workqueue"][..];
+    for (rows, names) in [
+        (&[bare, (QUEUES, [0.5, 0.8, 0.5])][..], Some(queues)),
+        // The one that gains most.
+        (
+            &[bare, (READS, [0.6; 3]), (QUEUES, [0.5, 0.8, 0.5])],
+            Some(queues),
+        ),
+        // It costs something elsewhere, or nothing is certain.
+        (
+            &[bare, (READS, [0.6; 3]), (QUEUES, [0.9, 0.8, 0.4])],
+            Some(&queues[..1]),
+        ),
+        (&[bare, (QUEUES, [0.51; 3])], Some(&[])),
+        // Other options are no flags, and without a row beside it nothing is shown.
+        (&[bare, (Some("allow_discards"), [0.9; 3])], None),
+        (&[(QUEUES, [0.9; 3])], None),
+        (&[bare], None),
+    ] {
+        let run = with_options(rows);
+        let device = run.trials[0].device.clone();
+        let shown = Flags::shown(&run, &device);
+        assert_eq!(shown.as_ref().map(|it| &*it.names), names, "{rows:?}");
+        let text = shown.map(|it| it.reason).unwrap_or_default();
+        let is_told = text.contains("at least") && text.contains(&run.run);
+        assert_eq!(
+            is_told,
+            names.is_some_and(|names| !names.is_empty()),
+            "{text}"
+        );
+        let mut other = device;
+        other.model = Some("another".into());
+        assert_eq!(Flags::shown(&run, &other), None);
+    }
 }

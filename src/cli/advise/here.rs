@@ -4,7 +4,7 @@ use crate::cli::progress::Progress;
 use crate::cli::run::{first_failure, rate as cipher_rate, rescue};
 use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::preset::Preset;
-use ::report::proposal::{self, Beside, Format, Machine, Place, Proposal, Rate, quoted};
+use ::report::proposal::{self, Beside, Flags, Format, Machine, Place, Proposal, Rate, quoted};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use lab::experiment::{Devices, PlanError, Sizes};
@@ -13,6 +13,7 @@ use lab::record::Run;
 use lab::run::{new_id, seed_of_now};
 use lab::session::simulated::{in_turns, rate};
 use lab::session::{Observer, Session, Visit};
+use lab::store::Store;
 use lab::system::simulated::{CipherRate, name_of, preset, rate_of};
 use lab::system::{self, Backend, Encryption, Storage, SystemId};
 use serde::Serialize;
@@ -151,7 +152,12 @@ impl HereOptions {
                 .inspect_err(|_| progress.finish())
                 .and_then(|beside| {
                     progress.finish();
-                    let machine = Machine { beside, ..machine };
+                    let flags = self.flags(&run, &store)?;
+                    let machine = Machine {
+                        beside,
+                        flags,
+                        ..machine
+                    };
                     self.answer(&run, &machine, format, backend, json)
                 }),
             Err(error) => {
@@ -221,6 +227,7 @@ impl HereOptions {
             discards: None,
             physical_block: None,
             argon2: None,
+            flags: None,
             place: Place::Elsewhere,
         };
         let Some(system) = &self.system else {
@@ -428,6 +435,19 @@ impl HereOptions {
             });
         }
         Ok(beside)
+    }
+
+    /// What the newest run of this machine has shown of dm-crypt's flags on the disk of `run`.
+    fn flags(&self, run: &Run, store: &Store) -> Result<Option<Flags>, Failure> {
+        let device = run.trials.first().map(|trial| &trial.device);
+        let here = run.host.key();
+        let mut all = store.list()?;
+        all.retain(|it| it.plan == proposal::FLAGS_PLAN && !it.partial && it.host == here);
+        let newest = all.into_iter().max_by(|one, other| one.run.cmp(&other.run));
+        let (Some(device), Some(newest), None) = (device, newest, &self.system) else {
+            return Ok(None);
+        };
+        Ok(Flags::shown(&store.load(&newest.run)?, device))
     }
 
     fn storage(&self, plan: &Devices, seed: u64, progress: &Progress) -> Result<Storage, Failure> {

@@ -8,10 +8,12 @@
 
 mod candidate;
 mod commands;
+mod flags;
 mod reason;
 mod text;
 
 pub use commands::{Commands, quoted};
+pub use flags::{FLAGS_PLAN, Flags};
 pub use text::text;
 
 use crate::figure;
@@ -37,6 +39,8 @@ pub struct Machine {
     pub physical_block: Option<u64>,
     /// The most memory of Argon2, KiB, and its lanes; `None` of a machine whose memory is not known.
     pub argon2: Option<(u32, u32)>,
+    /// What was measured of dm-crypt's flags there.
+    pub flags: Option<Flags>,
     /// The place of the volume.
     pub place: Place,
 }
@@ -235,7 +239,10 @@ pub fn propose(run: &Run, machine: &Machine, format: Format) -> Option<Proposal>
         pbkdf_memory: argon2.map(|(memory, _)| memory),
         pbkdf_parallel: argon2.map(|(_, lanes)| lanes),
         allow_discards: reason::passes_discards(machine),
-        flags: reason::flags(machine, chosen),
+        flags: machine
+            .flags
+            .as_ref()
+            .map_or_else(Vec::new, |it| it.names.clone()),
     };
     let limit = limit(&candidates, chosen);
     Some(Proposal {

@@ -1,16 +1,10 @@
 //! Why each part of a set-up is as it is, and what else would cost.
 
 use super::candidate::Candidate;
+use super::flags::FLAGS_PLAN;
 use super::{Alternative, Beside, Choice, Format, Limit, Machine, Rate, Setup};
 use crate::figure;
 use lab::record::{Interval, Verdict};
-
-/// Encrypting 4 KiB at least so fast, in µs, is not worth a worker's wake-up, which
-/// takes 15 µs on simulated drives too; larger requests stay on their core as well.
-const INLINE_US: f64 = 5.0;
-
-/// Bytes of the small requests that flags are about.
-const SMALL: f64 = 4096.0;
 
 /// The expected cost for a ratio of rates: `12.3 % (10.1 to 14.0)`, or `at most 14.0 %` if the cost
 /// may be zero.
@@ -27,15 +21,6 @@ pub(super) fn cost(ratio: Interval) -> String {
 /// Whether discards go through: flash that takes them gains by it.
 pub(super) fn passes_discards(machine: &Machine) -> bool {
     machine.flash != Some(false) && machine.discards == Some(true)
-}
-
-/// dm-crypt's flags that make requests stay on the core that asks.
-pub(super) fn flags(machine: &Machine, chosen: &Candidate<'_>) -> Vec<&'static str> {
-    let quick = rate_of(machine, chosen).is_some_and(|rate| SMALL / rate.mb_s <= INLINE_US);
-    match machine.flash == Some(true) && quick {
-        true => vec!["no-read-workqueue", "no-write-workqueue"],
-        false => Vec::new(),
-    }
 }
 
 fn rate_of<'a>(machine: &'a Machine, of: &Candidate<'_>) -> Option<&'a Rate> {
@@ -142,7 +127,7 @@ pub(super) fn choices(
             },
             trim(machine, setup),
         ),
-        choice("dm-crypt flags", flags, why_flags(machine, setup, chosen)),
+        choice("dm-crypt flags", flags, why_flags(machine)),
         choice(
             "format",
             setup.format.name().to_owned(),
@@ -291,25 +276,13 @@ fn trim(machine: &Machine, setup: &Setup) -> String {
     }
 }
 
-fn why_flags(machine: &Machine, setup: &Setup, chosen: &Candidate<'_>) -> String {
-    let time = rate_of(machine, chosen).map(|rate| SMALL / rate.mb_s);
-    let time = time.map_or_else(String::new, |us| {
-        format!("4 KiB take {} to encrypt", figure::duration_us(us))
-    });
-    match (setup.flags.is_empty(), machine.flash) {
-        (false, _) => {
-            format!(
-                "{time}, which is less than waking a worker (about 15 µs), and the disk is fast \
-                 enough for that to matter."
-            )
-        }
-        (true, Some(true)) => {
-            format!("{time}, and dm-crypt's workers spread that over the cores.")
-        }
-        (true, _) => {
-            "The disk takes far longer than waking a worker does, so the flags change nothing."
-                .to_owned()
-        }
+fn why_flags(machine: &Machine) -> String {
+    match &machine.flags {
+        Some(flags) => flags.reason.clone(),
+        None => format!(
+            "What they change was not measured, and depends on the kernel and the disk; as root, \
+             `cryptmark run {FLAGS_PLAN}` measures it."
+        ),
     }
 }
 
