@@ -42,6 +42,8 @@ mod in_memory;
 #[cfg(target_os = "linux")]
 pub mod lab;
 pub mod man;
+#[cfg(test)]
+mod options;
 pub mod papercheck;
 mod pause;
 pub mod plain;

@@ -25,7 +25,7 @@ pub struct ReportOptions {
     #[arg(long, conflicts_with_all = ["ids", "output"])]
     serve: bool,
     /// The port of 127.0.0.1 to serve on; 0 is any free port
-    #[arg(long, default_value_t = 0, requires = "serve")]
+    #[arg(long, default_value_t = 0, requires = "serve", conflicts_with_all = ["ids", "output"])]
     port: u16,
 }
 

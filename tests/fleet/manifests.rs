@@ -185,3 +185,71 @@ fn scripts_hold_what_was_meant() {
     assert!(script.contains("#SBATCH --array=1-1000\n") && script.contains("shard += 1000"));
     assert!(script.contains("#SBATCH --exclusive") && script.contains("--at '/mnt/a disk'"));
 }
+
+/// Every option of a manifest changes it, or is refused; and a place in the words of `run`.
+#[test]
+fn options_take_effect_or_are_refused() {
+    const OPTIONS: [&[&str]; 14] = [
+        &["--at-once", "2"],
+        &["--memory", "3G"],
+        &["--cores", "2"],
+        &["--partition", "disks"],
+        &["--time", "1:00:00"],
+        &["--at", "/mnt"],
+        &["--program", "/opt/cryptmark"],
+        &["--image", "other"],
+        &["--namespace", "lab"],
+        &["--storage-class", "fast"],
+        &["--volume-size", "9Gi"],
+        &["--toleration", "disks"],
+        &["--node-label", "a=b"],
+        &["--secret", "other"],
+    ];
+    let sandbox = sandbox();
+    // Storage, simulated drives, and nothing but memory.
+    for (plan, has_place) in [("quick", true), ("drives.toml", false), ("ciphers", false)] {
+        let _ = std::fs::remove_file(sandbox.path("experiment.toml"));
+        let cut = [
+            "fleet",
+            "plan",
+            plan,
+            "--hosts",
+            "3",
+            "-o",
+            "experiment.toml",
+        ];
+        sandbox.ok(&cut);
+        for engine in ["--slurm", "--kubernetes"] {
+            let manifest = ["fleet", "manifest", "experiment.toml", engine];
+            let plain = sandbox.ok(&manifest);
+            let mut taken = 0;
+            for option in OPTIONS {
+                let chosen = sandbox.run(&[&manifest[..], option].concat());
+                let of_place = ["--at", "--storage-class"].contains(&option[0]);
+                match chosen.status.code() {
+                    Some(0) => {
+                        assert!(has_place || !of_place, "{plan} {engine} {option:?}");
+                        assert_ne!(String::from_utf8_lossy(&chosen.stdout), plain, "{option:?}");
+                        taken += 1;
+                    }
+                    code => assert_eq!(code, Some(2), "{plan} {engine} {option:?}"),
+                }
+            }
+            let of_place = usize::from(has_place);
+            let all = if engine == "--slurm" { 6 } else { 8 };
+            assert_eq!(taken, all + of_place, "{plan} {engine}");
+        }
+        if !has_place {
+            let run = sandbox.fails(2, &["run", plan, "--at", "/mnt", "--dry-run"]);
+            let manifest = [
+                "fleet",
+                "manifest",
+                "experiment.toml",
+                "--slurm",
+                "--at",
+                "/mnt",
+            ];
+            assert_eq!(sandbox.fails(2, &manifest), run, "{plan}");
+        }
+    }
+}

@@ -7,9 +7,10 @@ use lab::shard::{FleetPlan, ShardError};
 use lab::system::SystemId;
 use serde_json::{Value, json};
 
-/// Where the experiment is in a pod, and what is measured there.
+/// Where the experiment is in a pod.
 const EXPERIMENT: &str = "/experiment";
-const DATA: &str = "/data";
+/// What is measured in a pod that claims a volume.
+pub const DATA: &str = "/data";
 const SPOOL: &str = "/spool";
 
 /// A user ID that belongs to no user of the host.

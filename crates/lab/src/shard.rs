@@ -17,7 +17,7 @@ pub use self::merge::merge;
 pub use self::number::ShardNumber;
 
 use crate::experiment::file_systems::FileSystems;
-use crate::experiment::{Devices, Experiment, are_drives};
+use crate::experiment::{Changes, Devices, Experiment, are_drives};
 use crate::record::Shard;
 use crate::system::simulated;
 use crate::system::{Encryption, SystemId};
@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::num::NonZeroU32;
 use std::ops::Range;
+use std::path::Path;
 
 /// Shards of an experiment, at most.
 const MOST: u32 = 1_000_000;
@@ -306,6 +307,25 @@ impl FleetPlan {
             Experiment::Devices(_) => are_drives(&self.systems()),
             experiment => experiment.is_simulated(),
         }
+    }
+
+    /// Refuses a place that no shard measures.
+    ///
+    /// # Errors
+    /// [`ShardError::Plan`], as `run` has it.
+    pub fn check_place(&self, at: &Path) -> Result<(), ShardError> {
+        let systems = match &self.experiment {
+            Experiment::Devices(_) => self.systems(),
+            _ => Vec::new(),
+        };
+        let at = Some(at.to_owned());
+        let changes = Changes {
+            at,
+            systems,
+            ..Changes::default()
+        };
+        self.experiment.clone().changed(&changes)?;
+        Ok(())
     }
 
     /// SHA-256 of everything that decides what is measured.

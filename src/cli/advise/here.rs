@@ -51,13 +51,19 @@ pub struct HereOptions {
     #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
     system: Option<SystemId>,
     /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s; only ciphers with a rate are compared [default: all, measured here]
-    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system")]
+    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system", conflicts_with = "at")]
     cpu: Vec<(String, CipherRate)>,
     /// Cores of the target CPU
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "system")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        requires = "system",
+        conflicts_with = "at"
+    )]
     cores: u32,
     /// Memory of the target machine, e.g. 1GB, of which Argon2 takes half at most
-    #[arg(long, value_name = "SIZE", requires = "cpu")]
+    #[arg(long, value_name = "SIZE", requires = "cpu", conflicts_with_all = ["at", "target"])]
     memory: Option<ByteSize>,
     /// Consider only this cipher, in dm-crypt notation; can be repeated, the preferred one first
     #[arg(long = "cipher", value_name = "C")]

@@ -4,7 +4,7 @@ use crate::cli::Failure;
 use crate::cli::report::put;
 use crate::cli::whole::Kind;
 use clap::{ArgGroup, Args};
-use fleet::kubernetes::{Job, Toleration};
+use fleet::kubernetes::{DATA, Job, Toleration};
 use fleet::slurm::{Array, Unfit};
 use lab::shard::FleetPlan;
 use std::path::PathBuf;
@@ -31,43 +31,48 @@ pub struct ManifestOptions {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     cores: u32,
     /// Slurm: partition
-    #[arg(long, requires = "slurm")]
+    #[arg(long, conflicts_with = "kubernetes")]
     partition: Option<String>,
     /// Slurm: time limit of a task, e.g. 1:30:00
-    #[arg(long, requires = "slurm")]
+    #[arg(long, conflicts_with = "kubernetes")]
     time: Option<String>,
     /// Slurm: what to measure on every host: a directory, a file or a block device
-    #[arg(long, requires = "slurm", value_name = "PATH")]
+    #[arg(long, conflicts_with = "kubernetes", value_name = "PATH")]
     at: Option<String>,
     /// Slurm: path of cryptmark on the hosts
     #[arg(
         long,
-        requires = "slurm",
+        conflicts_with = "kubernetes",
         value_name = "PATH",
         default_value = "cryptmark"
     )]
     program: String,
     /// Kubernetes: container image that contains cryptmark
-    #[arg(long, requires = "kubernetes", default_value = "cryptmark:latest")]
+    #[arg(long, conflicts_with = "slurm", default_value = "cryptmark:latest")]
     image: String,
     /// Kubernetes: namespace
-    #[arg(long, requires = "kubernetes")]
+    #[arg(long, conflicts_with = "slurm")]
     namespace: Option<String>,
     /// Kubernetes: measure this storage class in a volume that each pod claims; can be repeated
-    #[arg(long = "storage-class", requires = "kubernetes", value_name = "NAME")]
+    #[arg(long = "storage-class", conflicts_with = "slurm", value_name = "NAME")]
     storage_classes: Vec<String>,
     /// Kubernetes: size of each claimed volume
-    #[arg(long, requires = "kubernetes", default_value = "16Gi")]
+    #[arg(
+        long,
+        conflicts_with = "slurm",
+        requires = "storage_classes",
+        default_value = "16Gi"
+    )]
     volume_size: String,
     #[allow(rustdoc::broken_intra_doc_links, reason = "the help text has brackets")]
     /// Kubernetes: a taint that the pods tolerate, KEY[=VALUE][:EFFECT]; can be repeated
-    #[arg(long = "toleration", requires = "kubernetes", value_name = "TAINT")]
+    #[arg(long = "toleration", conflicts_with = "slurm", value_name = "TAINT")]
     tolerations: Vec<Toleration>,
     /// Kubernetes: a label that a node must have, KEY=VALUE; can be repeated
-    #[arg(long = "node-label", requires = "kubernetes", value_name = "LABEL", value_parser = label)]
+    #[arg(long = "node-label", conflicts_with = "slurm", value_name = "LABEL", value_parser = label)]
     node_labels: Vec<(String, String)>,
     /// Kubernetes: the secret whose key `url` holds the URL of the store
-    #[arg(long, requires = "kubernetes", default_value = "cryptmark-store")]
+    #[arg(long, conflicts_with = "slurm", default_value = "cryptmark-store")]
     secret: String,
     /// The file to write; - is standard output
     #[arg(short, long, value_name = "FILE|-", default_value = "-")]
@@ -102,6 +107,10 @@ pub fn run(options: &ManifestOptions) -> Result<(), Failure> {
             ),
         ));
     };
+    let places = options.at.iter().map(String::as_str);
+    for place in places.chain(options.storage_classes.first().map(|_| DATA)) {
+        experiment.check_place(place.as_ref())?;
+    }
     let text = match options.slurm {
         true => Array {
             partition: options.partition.clone(),

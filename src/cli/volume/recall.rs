@@ -49,10 +49,15 @@ pub struct RecallOptions {
     secret: SecretArguments,
     #[allow(rustdoc::broken_intra_doc_links, reason = "the help text has brackets")]
     /// Read the given passphrase as a pattern: ? is one of --characters, [abc] one of these; \?, \[ and \\ are literal
-    #[arg(long, conflicts_with = "key_file")]
+    #[arg(long, conflicts_with_all = ["key_file", "keyfile_offset", "keyfile_size"])]
     pattern: bool,
     /// The characters that ? stands for in a pattern, e.g. a-z0-9 [default: printable ASCII]
-    #[arg(long, value_name = "SET", requires = "pattern")]
+    #[arg(
+        long,
+        value_name = "SET",
+        requires = "pattern",
+        conflicts_with_all = ["key_file", "keyfile_offset", "keyfile_size"]
+    )]
     characters: Option<Characters>,
     /// The keyboard on which the volume's passphrase was typed: us, uk, de, fr, es, it or ch
     #[arg(long, value_name = "LAYOUT", requires = "meant")]

@@ -42,7 +42,7 @@ pub struct ReencryptOptions {
     #[arg(long, conflicts_with = "decrypt")]
     encrypt: bool,
     /// With --encrypt: allow an empty passphrase
-    #[arg(long, requires = "encrypt")]
+    #[arg(long, requires = "encrypt", conflicts_with_all = ["decrypt", "passphrase_files", "key_files"])]
     allow_empty_passphrase: bool,
     /// Decrypt the volume permanently
     #[arg(long)]

@@ -24,10 +24,22 @@ pub struct SecretArguments {
     #[arg(long, short = 'd', value_name = "FILE|-")]
     key_file: Option<PathBuf>,
     /// Bytes to skip at the start of the key file
-    #[arg(long, value_name = "BYTES", requires = "key_file", default_value_t = 0)]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        requires = "key_file",
+        conflicts_with = "passphrase_file",
+        default_value_t = 0
+    )]
     keyfile_offset: u64,
     /// Bytes to read of the key file [default: all]
-    #[arg(long, short = 'l', value_name = "BYTES", requires = "key_file")]
+    #[arg(
+        long,
+        short = 'l',
+        value_name = "BYTES",
+        requires = "key_file",
+        conflicts_with = "passphrase_file"
+    )]
     keyfile_size: Option<u64>,
     /// File with the passphrase in its first line; - is standard input
     #[arg(long, value_name = "FILE|-", conflicts_with = "key_file")]

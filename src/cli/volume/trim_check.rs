@@ -25,7 +25,7 @@ pub struct TrimCheckOptions {
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
     /// The file or device of the encrypted volume under DIR, if the system does not know it
-    #[arg(long, value_name = "FILE", requires = "directory")]
+    #[arg(long, value_name = "FILE", requires = "directory", conflicts_with_all = ["at", "fs_type"])]
     image: Option<PathBuf>,
     /// The directory for the temporary volumes, which take 80 MiB one after the other
     #[arg(
@@ -44,7 +44,7 @@ pub struct TrimCheckOptions {
     )]
     fs_type: String,
     /// Discard all free space of the file system at DIR; a hidden volume there would be lost
-    #[arg(long, requires = "directory")]
+    #[arg(long, requires = "directory", conflicts_with_all = ["at", "fs_type"])]
     yes: bool,
 }
 

@@ -15,7 +15,7 @@ pub struct TlsArguments {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["fuse", "ublk"])]
     tls_certificates: Option<PathBuf>,
     /// Require clients to present a certificate signed by ca-cert.pem
-    #[arg(long, requires = "tls_certificates")]
+    #[arg(long, requires = "tls_certificates", conflicts_with_all = ["fuse", "ublk"])]
     tls_verify_peer: bool,
 }
 
