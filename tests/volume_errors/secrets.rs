@@ -45,6 +45,12 @@ fn secrets_that_do_not_fit() {
             "Give the --volume-key-file of this volume.",
         ),
         (
+            "open luks2 --volume-key-file key --passphrase-file pass",
+            2,
+            "--passphrase-file and --volume-key-file are two secrets",
+            "Give the one that opens the volume.",
+        ),
+        (
             "open luks1 --volume-key-file key",
             3,
             "this is not the volume key of this volume",

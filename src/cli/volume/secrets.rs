@@ -52,6 +52,14 @@ pub struct SecretArguments {
 impl SecretArguments {
     /// The secret to open a volume of `format` with. It is asked for if no option gives it.
     pub fn secret(&self, format: Format, image: &Path) -> Result<Secret, Failure> {
+        let named: Vec<&str> = self.named().map(|(option, _)| option).collect();
+        if let [one, other] = named[..] {
+            return Err(Failure::new(
+                2,
+                format!("{one} and {other} are two secrets"),
+                "Give the one that opens the volume.",
+            ));
+        }
         if let Some(path) = &self.volume_key_file {
             return Ok(Secret::VolumeKey(read(path, 0, None)?));
         }
