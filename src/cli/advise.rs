@@ -22,7 +22,7 @@ pub struct AdviseOptions {
     )]
     target: Option<PathBuf>,
     /// Force a backend of the built-in engine, e.g. portable for a CPU without AES instructions
-    #[arg(long, value_parser = super::run::backend)]
+    #[arg(long, conflicts_with = "cpu", value_parser = super::run::backend)]
     backend: Option<Backend>,
     /// Print the answer as JSON
     #[arg(long)]

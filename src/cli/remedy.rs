@@ -190,8 +190,8 @@ impl CliRemedy for VolumeError {
                  header repair` with --yes."
             }
             Self::Judged(finding) if finding.state == State::Keyslots => {
-                "Give each passphrase or key file with --keep-passphrase-file or --keep-key-file. \
-                 If the others may be lost, confirm with --yes."
+                "Where the volume stays encrypted, give each passphrase or key file with \
+                 --keep-passphrase-file or --keep-key-file. If they may be lost, confirm with --yes."
             }
             Self::Judged(finding) => return finding.remedy_by("confirm with --yes"),
             Self::Beside { .. } => {

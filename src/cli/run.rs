@@ -25,7 +25,7 @@ use lab::record::Tier;
 use lab::run::{Filling, Step, prepare, seed_of_now};
 use lab::shard::{ShardError, ShardNumber};
 use lab::system::simulated::{CipherRate, Driver, NoRate};
-use lab::system::{Backend, Place, Storage, SystemId};
+use lab::system::{Backend, Place, Storage, SystemId, notation};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -203,6 +203,7 @@ impl RunOptions {
     /// The experiment as the command line has it.
     fn experiment(&self) -> Result<Experiment, Failure> {
         let experiment = Experiment::load(self.plan())?;
+        check_rates(&self.cpu)?;
         let mut changes = self.changes();
         match (self.tier, experiment.tier()) {
             (None, _)
@@ -280,6 +281,23 @@ impl RunOptions {
 pub fn backend(text: &str) -> Result<Backend, String> {
     let known = |error: CipherError| format!("{error}. {}", error.remedy());
     text.parse().map_err(known)
+}
+
+/// Refuses two rates of one cipher.
+pub fn check_rates(given: &[(String, CipherRate)]) -> Result<(), Failure> {
+    let is_twice = |(at, (name, _)): &(usize, &(String, _))| {
+        let name = notation(name);
+        let mut earlier = given[..*at].iter();
+        earlier.any(|(other, _)| notation(other) == name)
+    };
+    match given.iter().enumerate().find(is_twice) {
+        None => Ok(()),
+        Some((_, (name, _))) => Err(Failure::new(
+            2,
+            format!("--cpu gives two rates of {name}"),
+            "Give one.",
+        )),
+    }
 }
 
 /// A cipher and its rate.

@@ -134,3 +134,22 @@ fn what_people_ask_for_is_answered() {
         assert!(page.contains(&word) || word == "nothing-at-all", "{word}");
     }
 }
+
+/// Of two rates of one cipher one would have no effect, by whatever name it is called.
+#[test]
+fn two_rates_of_a_cipher_are_refused() {
+    let sandbox = sandbox();
+    let drive = ["--system", "drive:tlc-1t"];
+    let device = ["--device", "tlc-1t", "--cipher", "aes"];
+    for (command, of) in [
+        (&["run", "quick", "--dry-run"][..], drive.as_slice()),
+        (&["advise"], &drive),
+        (&["drive", "predict"], &device),
+    ] {
+        for again in ["aes=2MB/s", "aes-xts-plain64=1MB/s"] {
+            let rates = ["--cpu", "aes=1MB/s", "--cpu", again];
+            let said = sandbox.fails(2, &[command, of, &rates].concat());
+            assert!(said.contains("two rates of aes"), "{command:?} {said}");
+        }
+    }
+}

@@ -169,6 +169,11 @@ fn an_unbound_key_survives() {
     sandbox.ours(&format!("reencrypt v {CHEAP}"));
     sandbox.ended(Task::Reencrypt, true);
     sandbox.theirs("luksDump --unbound --key-slot 5 v");
+    // Decryption leaves no header to keep it in.
+    let said = sandbox.refused("v", 4, "reencrypt v --decrypt");
+    assert!(said.contains("would lose key slot 5"), "{said}");
+    sandbox.ours("reencrypt v --decrypt --yes");
+    sandbox.ended(Task::Decrypt, true);
 }
 
 /// The end of data that is no whole sector is data.

@@ -66,7 +66,7 @@ pub struct Rates {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cipher {
-    /// dm-crypt notation.
+    /// By its name (in XTS) or in dm-crypt notation.
     pub name: String,
     /// Bits of the key, counted as cryptsetup counts; the cipher's default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,7 +8,7 @@ use lab::estimate::{
 use lab::experiment::PlanError;
 use lab::record::{Interval, Run};
 use lab::store::Store;
-use lab::system::{Backend, Encryption};
+use lab::system::{Backend, Encryption, notation};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -104,8 +104,9 @@ fn cost(cipher: &Cipher, run: Option<&Run>, backend: Option<Backend>) -> Result<
     let mut trials = run.into_iter().flat_map(|run| &run.trials);
     let sector_bytes = trials.find_map(|trial| trial.sector_bytes);
     let sector_bytes = sector_bytes.unwrap_or(512);
-    let encryption = Encryption::parse(&cipher.name, cipher.key_size, sector_bytes, None)
-        .map_err(PlanError::from)?;
+    let name = notation(&cipher.name);
+    let encryption =
+        Encryption::parse(&name, cipher.key_size, sector_bytes, None).map_err(PlanError::from)?;
     let given = |cycles: f64| Span::within(cycles, cipher.spread);
     let (encrypt, decrypt) = (cipher.encrypt.map(given), cipher.decrypt.map(given));
     let cost = |encrypt, decrypt, measured| Cost {
@@ -118,7 +119,7 @@ fn cost(cipher: &Cipher, run: Option<&Run>, backend: Option<Backend>) -> Result<
     if let (Some(encrypt), Some(decrypt)) = (encrypt, decrypt) {
         return Ok(cost(encrypt, decrypt, false));
     }
-    let measured = in_memory(&cipher.name, cipher.key_size, sector_bytes, backend)?;
+    let measured = in_memory(&name, cipher.key_size, sector_bytes, backend)?;
     let of = |way: &str| {
         let trial = measured.trials.iter().find(|trial| trial.op == way);
         let cycles = trial.and_then(|trial| trial.cycles_per_byte);

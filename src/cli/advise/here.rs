@@ -1,7 +1,7 @@
 //! The set-up to choose on this machine and disk, by measuring it.
 
 use crate::cli::progress::Progress;
-use crate::cli::run::{first_failure, rate as cipher_rate, rescue};
+use crate::cli::run::{check_rates, first_failure, rate as cipher_rate, rescue};
 use crate::cli::{Failure, VERSION, open_store_to_measure, print, stop_on_signal, style};
 use ::drive::preset::Preset;
 use ::report::proposal::{self, Beside, Flags, Format, Machine, Place, Proposal, Rate, quoted};
@@ -78,7 +78,7 @@ pub struct HereOptions {
     #[arg(long = "type", value_enum, default_value = "luks2")]
     kind: Kind,
     /// Overwrite the contents of the file or device that --at names
-    #[arg(long)]
+    #[arg(long, conflicts_with = "system")]
     yes: bool,
     /// Show no progress
     #[arg(long)]
@@ -116,6 +116,7 @@ impl HereOptions {
                 "Measure the export with `cryptmark run --at`, and compare the ciphers.",
             ));
         }
+        check_rates(&self.cpu)?;
         let format = match self.kind {
             Kind::Luks1 => Format::Luks1,
             Kind::Luks2 => Format::Luks2,

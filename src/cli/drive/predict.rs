@@ -4,6 +4,7 @@
 use super::{go_on, put_json};
 use crate::cli::progress::Progress;
 use crate::cli::report::check;
+use crate::cli::run::check_rates;
 use crate::cli::whole::Kind;
 use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
 use bytesize::ByteSize;
@@ -322,6 +323,7 @@ fn megabytes(rate: f64) -> String {
 
 impl PredictOptions {
     fn ciphers(&self) -> Result<Vec<Cipher>, Failure> {
+        check_rates(&self.cpu)?;
         let mut ciphers = Vec::new();
         for given in &self.cipher {
             let notation = notation(given);

@@ -86,10 +86,14 @@ pub(super) fn choices(
     };
     let derivation = match (setup.pbkdf_memory, setup.pbkdf_parallel) {
         (Some(memory), Some(lanes)) => format!(
-            "{}, {} ms, up to {} MiB, {lanes} lanes",
+            "{}, {} ms, up to {}, {lanes} {}",
             setup.pbkdf,
             setup.iter_time,
-            memory / 1024
+            match memory {
+                1024.. => format!("{} MiB", memory / 1024),
+                _ => format!("{memory} KiB"),
+            },
+            if lanes == 1 { "lane" } else { "lanes" }
         ),
         _ => format!("{}, {} ms", setup.pbkdf, setup.iter_time),
     };
@@ -150,7 +154,7 @@ fn cipher(
             .filter(|other| !std::ptr::eq(*other, chosen))
     };
     if others().next().is_none() {
-        return format!("You asked for this cipher; it encrypts{rate}.");
+        return format!("No other cipher was compared; it encrypts{rate}.");
     }
     // The candidate before it in the order of preference, or else the most expensive one.
     let preferred = candidates

@@ -235,6 +235,7 @@ fn of_header(
                 new: Key::from_slice(&[]),
             };
             let (device, data) = (place.header(), place.data());
+            header.check_unbound(&options.accepted)?;
             caller.begin()?;
             header.begin_decryption(device, data, &keys, false, &options.accepted)?;
             keys

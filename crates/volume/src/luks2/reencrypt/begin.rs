@@ -195,6 +195,25 @@ impl Header {
         mapping.check_together(Use::Reencrypt, data, accepted)
     }
 
+    /// Checks that a decryption, after which there is no header, loses no key but the data's.
+    ///
+    /// # Errors
+    /// [`VolumeError::Judged`] if there are key slots of another key, unless that is `accepted`.
+    #[doc(hidden)]
+    pub fn check_unbound(&self, accepted: &[State]) -> Result<(), VolumeError> {
+        let bound = self.keyslots_of_data()?;
+        let slots = self.metadata.keyslots.iter();
+        let is_journal = |keyslot: &Keyslot| matches!(keyslot, Keyslot::Other { kind, .. } if kind == "reencrypt");
+        let unbound = slots.filter(|(slot, it)| !bound.contains(slot) && !is_journal(it));
+        let unbound: Vec<String> = unbound.map(|(slot, _)| slot.to_string()).collect();
+        let found = match &unbound[..] {
+            [] => return Ok(()),
+            [slot] => format!("key slot {slot} with a key of its own"),
+            slots => format!("key slots {} with keys of their own", slots.join(", ")),
+        };
+        judge::check(Use::Reencrypt, State::Keyslots, found, accepted)
+    }
+
     /// Begins to decrypt: in place, or moving the data to the start of its device, which has
     /// the header no more. The data's start goes there first.
     ///

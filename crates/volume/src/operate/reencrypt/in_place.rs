@@ -261,6 +261,7 @@ pub fn decrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
         let found = format!("{} bytes from byte {end} on", length - end);
         judge::check(Use::Reencrypt, State::Behind, found, &options.accepted)?;
     }
+    original.check_unbound(&options.accepted)?;
     let side = site.side();
     caller.begin()?;
     let draft = Draft::new(&side, |mut file| {
