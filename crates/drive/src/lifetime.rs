@@ -36,7 +36,11 @@ const STEADY: usize = 4;
 /// How far apart they may be.
 const AGREE: f64 = 0.01;
 
+/// Capacities that are written at least, however short the years: before, nothing is steady.
+const LEAST: f64 = 5.0;
+
 const DAYS_PER_YEAR: f64 = 365.25;
+const DAY_SECONDS: f64 = 86_400.0;
 
 /// How a volume is made, and what it does with discards.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -156,24 +160,33 @@ impl Life<'_> {
         let real_capacity = self.ssd.capacity.as_u64() as f64;
         let total_pages = self.years * DAYS_PER_YEAR * self.daily as f64 / real_capacity * capacity;
         let years_of = |pages: f64| pages / total_pages * self.years;
-        let stretch = (capacity * STRETCH).min(total_pages / 8.0);
+        let least = (capacity * LEAST).max(total_pages);
 
         let mut moments: Vec<Moment> = Vec::new();
         let mut steady_after = None;
+        let mut over = None;
         let start = run.ftl.counts();
         let mut before = start;
         loop {
             let written = (before.host - start.host) as f64;
-            if report((written / total_pages).min(1.0)).is_break() {
+            if report((written / least).min(1.0)).is_break() {
                 return Ok(None);
             }
-            if written >= total_pages {
+            if written >= total_pages && over.is_none() {
+                over = Some(run.outcome(&start, setup));
+            }
+            if written >= least {
                 break;
             }
-            if is_steady(&moments) && written >= 5.0 * capacity {
+            if is_steady(&moments) && written >= LEAST * capacity {
                 steady_after = Some(years_of(written));
                 break;
             }
+            // The years that are asked for may be a small part of that.
+            let stretch = match over {
+                Some(_) => capacity * STRETCH,
+                None => (capacity * STRETCH).min(total_pages / 8.0),
+            };
             let halvings = SHORTER.saturating_sub(moments.len() as i32).max(0);
             let stretch = (stretch * 0.5_f64.powi(halvings)).max(1.0);
             while ((run.ftl.counts().host - before.host) as f64) < stretch {
@@ -189,7 +202,7 @@ impl Life<'_> {
             before = now;
         }
 
-        let counts = before.since(&start);
+        let (counts, erases, leak) = over.unwrap_or_else(|| run.outcome(&start, setup));
         let lived = years_of(counts.host as f64);
         let measured = run.amplification(&counts);
         let last = moments.iter().rev().take(STEADY);
@@ -205,14 +218,15 @@ impl Life<'_> {
             true => endured / (amplification * daily * DAYS_PER_YEAR),
             false => years + (endured - in_these) / (steady * daily * DAYS_PER_YEAR),
         };
+        let within = |moment: &&Moment| moment.years <= lived;
         Ok(Some(Lived {
-            moments,
+            moments: moments.iter().filter(within).copied().collect(),
             steady_after,
             write_amplification: amplification,
             lifetime_years,
             terabytes_written: lifetime_years * DAYS_PER_YEAR * daily / 1e12,
-            erases: run.erases(),
-            leak: (setup != Setup::Plain).then(|| run.leak()),
+            erases,
+            leak,
         }))
     }
 
@@ -242,10 +256,10 @@ impl Life<'_> {
             "above 0, and at most 100",
         )?;
         require(
-            self.daily > 0,
+            self.daily > 0 && self.daily as f64 <= self.ssd.write_mb_s(1.0) * 1e6 * DAY_SECONDS,
             "daily",
             self.daily as f64,
-            "at least 1 byte",
+            "at least 1 byte, and at most what the drive can write in a day",
         )?;
         require(
             (0.0..=0.9).contains(&left),
@@ -318,6 +332,12 @@ impl Run {
         run.files.fill(&mut events);
         run.pass(&events);
         Ok(run)
+    }
+
+    /// What was counted since `start`, the erases, and what an observer sees.
+    fn outcome(&self, start: &Counts, setup: Setup) -> (Counts, Vec<(u32, u32)>, Option<Leak>) {
+        let leak = (setup != Setup::Plain).then(|| self.leak());
+        (self.ftl.counts().since(start), self.erases(), leak)
     }
 
     fn step(&mut self) {

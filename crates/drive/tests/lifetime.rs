@@ -96,6 +96,30 @@ fn wear_is_what_was_written() {
     );
 }
 
+/// How long a drive lasts is the same whatever years were asked for, and however little a day.
+#[test]
+fn a_short_look_says_the_same_of_a_long_life() {
+    let ssd = small();
+    let years = |years: f64, daily: u64| {
+        let lived = live(&ssd, Setup::Filled, |life| {
+            life.years = years;
+            life.daily = daily;
+        });
+        let last = lived.moments.last().unwrap().years;
+        assert!(last < years * 2.0, "{years} {last}");
+        lived.lifetime_years * daily as f64
+    };
+    let long = years(3.0, 1_000_000_000);
+    for (short, daily) in [
+        (0.3, 1_000_000_000),
+        (0.001, 1_000_000_000),
+        (1.0, 1_000_000),
+    ] {
+        let found = years(short, daily) / long;
+        assert!((found - 1.0).abs() < 0.1, "{short} {daily}: {found}");
+    }
+}
+
 #[test]
 fn impossible_lives() {
     let ssd = small();
@@ -118,6 +142,7 @@ fn impossible_lives() {
     assert!(refused(Setup::Plain, &|life| life.fill = 0.0).contains("fill"));
     assert!(refused(Setup::Plain, &|life| life.fill = 1.0).contains("fill"));
     assert!(refused(Setup::Plain, &|life| life.daily = 0).contains("daily"));
+    assert!(refused(Setup::Plain, &|life| life.daily = u64::MAX).contains("write in a day"));
     assert!(refused(Setup::Plain, &|life| life.years = f64::NAN).contains("years"));
     assert!(refused(Setup::Plain, &|life| life.overwrites = 1.0).contains("overwrites"));
     assert!(refused(Setup::Plain, &|life| life.compression = 0.0).contains("compression"));

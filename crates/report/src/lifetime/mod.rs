@@ -190,8 +190,9 @@ impl Lifetime {
             return String::new();
         };
         format!(
-            "Blocking TRIM on a drive filled at first writes {:.1} times as much to the flash as \
-             passing it. With an unpartitioned part, it writes {:.1} times as much.",
+            "Over {}, blocking TRIM on a drive filled at first writes {:.1} times as much to the \
+             flash as passing it. With an unpartitioned part, it writes {:.1} times as much.",
+            time(self.years),
             filled / passed,
             spared / passed
         )
@@ -256,6 +257,7 @@ pub(crate) fn time(years: f64) -> String {
 pub(crate) fn lasts(years: f64) -> String {
     match years {
         years if years >= 100.0 => "over 100 years".to_owned(),
+        years if years < 1.0 => time(years),
         years => format!("{years:.1} years"),
     }
 }
