@@ -98,7 +98,7 @@ pub struct Row {
     /// Line of the file on which it begins, from 1.
     #[serde(skip)]
     pub line: u64,
-    /// The document.
+    /// The document; in the file, that of the row above if it is empty.
     pub document: String,
     /// Its number in the file.
     pub row: String,
@@ -231,13 +231,17 @@ pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
             return Err(TableError::Column(column));
         }
     }
-    let mut rows = Vec::new();
+    let mut rows: Vec<Row> = Vec::new();
     for record in reader.records() {
         let record = record?;
-        rows.push(Row {
+        let mut row = Row {
             line: record.position().map_or(0, csv::Position::line),
             ..record.deserialize(Some(&header))?
-        });
+        };
+        if let (true, Some(above)) = (row.document.is_empty(), rows.last()) {
+            row.document.clone_from(&above.document);
+        }
+        rows.push(row);
     }
     match rows.is_empty() {
         true => Err(TableError::Empty),
