@@ -6,6 +6,7 @@
 macro_rules! eprint {
     ($($arguments:tt)*) => {{
         let text = format!($($arguments)*);
+        let text = crate::cli::plain::given(&text);
         let text = crate::cli::plain::text(&text, false);
         let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
     }};
@@ -279,7 +280,8 @@ fn told(handed: &HandedOver) -> String {
 
 /// Prints to standard output. A reader that closed the pipe is not an error.
 fn print(text: &str) -> Result<(), Failure> {
-    let text = plain::text(text, style().colour);
+    let text = plain::given(text);
+    let text = plain::text(&text, style().colour);
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::new(

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 
 /// The text with control characters, and those that change the direction of text, written as JSON
 /// writes them: `\u001b`. Lines and tabs stay; the colours of our own tables do if `coloured`.
@@ -26,6 +27,29 @@ pub fn text(text: &str, coloured: bool) -> Cow<'_, str> {
     }
     Cow::Owned(plain)
 }
+
+/// A path on one line: a name with line breaks would pass for lines of ours.
+pub fn line(path: &Path) -> String {
+    path.display().to_string().replace('\n', BREAK)
+}
+
+/// The same with the names that the user gives in what is about to be printed.
+pub fn given(text: &str) -> Cow<'_, str> {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| {
+        let all = std::env::args_os().map(|given| given.to_string_lossy().into_owned());
+        let names = all.flat_map(|given| given.split('/').map(str::to_owned).collect::<Vec<_>>());
+        names.filter(|name| name.contains('\n')).collect()
+    });
+    let mut text = Cow::Borrowed(text);
+    for name in names {
+        text = Cow::Owned(text.replace(name, &name.replace('\n', BREAK)));
+    }
+    text
+}
+
+/// A line break, as JSON writes it.
+const BREAK: &str = "\\u000a";
 
 /// A path as a shell takes it for one word, in a command that the user is told to run.
 pub fn word(path: &Path) -> String {

@@ -174,12 +174,8 @@ impl CliRemedy for VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first. Give --yes if the data may be lost."
             }
-            Self::Reencrypting => {
+            Self::Reencrypting | Self::RecoveryNeeded => {
                 "Finish the reencryption first, with `cryptmark volume reencrypt`."
-            }
-            Self::RecoveryNeeded => {
-                "Finish the reencryption first, with `cryptmark volume reencrypt`. Until then, \
-                 --read-only and `volume export` may read it."
             }
             Self::UnboundReencryption => {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \

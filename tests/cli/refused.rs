@@ -229,3 +229,21 @@ fn a_block_device_is_measured_when_it_is_empty_and_refused_when_it_is_not() {
     let error = two_lines(&error, 4, "mounted");
     assert!(error.contains("mounted"), "{error}");
 }
+
+/// A name with line breaks does not look like lines of the program.
+#[test]
+fn a_name_forges_no_lines() {
+    let sandbox = sandbox();
+    let name = "x\n  process     1\nerror: .img";
+    for command in [
+        &["volume", "info", name][..],
+        &["run", name],
+        &["import", name],
+        &["run", "--at", name],
+    ] {
+        let said = sandbox.fails(2, command);
+        // The error and its remedy.
+        assert_eq!(said.trim_end().lines().count(), 2, "{said}");
+        assert!(said.contains("process     1"), "{said}");
+    }
+}

@@ -232,6 +232,8 @@ fn certificates_that_cannot_be_used_are_said() {
         "--tls require --tls-certificates mixed --tls-verify-peer",
         "--tls maybe --tls-certificates pki",
         "--tls-certificates pki --tls-verify-peer",
+        "--tls off --tls-certificates pki --tls-verify-peer",
+        "--tls-certificates pki",
     ] {
         let arguments =
             format!("volume serve x.img --passphrase-file line --nbd disk.sock {options}");

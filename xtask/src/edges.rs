@@ -40,7 +40,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("crates/lab/src/trial", &["println!", "print!", "eprint"]),
     (
         "crates/report/src",
-        &["lab::target", "lab::clock", "std::fs", "println!"],
+        &["lab::system", "lab::clock", "std::fs", "println!"],
     ),
     ("crates/cipher/src", &["std::fs", "Instant", "println!"]),
 ];

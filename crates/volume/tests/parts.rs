@@ -486,6 +486,34 @@ fn a_ring_of_logical_partitions_ends() {
     assert_eq!(names(&parts)[..3], ["1", "5", "6"]);
 }
 
+/// What is written to one of two that overlap is lost to the other.
+#[test]
+fn partitions_that_overlap_are_only_read() {
+    // Sectors from the first one to the one behind the last, and which may be written.
+    for (places, free) in [
+        ([(8, 40), (40, 80), (80, 100)], [true, true, true]),
+        ([(8, 40), (39, 80), (80, 100)], [false, false, true]),
+        ([(8, 90), (20, 30), (80, 100)], [false, false, false]),
+        ([(50, 60), (8, 100), (100, 110)], [false, false, true]),
+        ([(8, 20), (8, 20), (20, 21)], [false, false, true]),
+    ] {
+        let mut disk = vec![0; DISK];
+        disk[510..512].copy_from_slice(b"\x55\xaa");
+        for (nth, (first, end)) in (0..).zip(places) {
+            let entry = 446 + 16 * nth;
+            disk[entry + 4] = 0x83;
+            disk[entry + 8..entry + 12].copy_from_slice(&u32::to_le_bytes(first));
+            disk[entry + 12..entry + 16].copy_from_slice(&u32::to_le_bytes(end - first));
+        }
+        let parts = find(&disk);
+        for (name, is_free) in ["1", "2", "3"].into_iter().zip(free) {
+            assert!(parts.choose(name, false).is_ok(), "{places:?} {name}");
+            let written = parts.choose(name, true);
+            assert_eq!(written.is_ok(), is_free, "{places:?} {name}: {written:?}");
+        }
+    }
+}
+
 /// Tables whose parts contain their own table, and texts with more than any group has: the work is
 /// bounded, and what was found is told.
 #[test]

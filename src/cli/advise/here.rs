@@ -51,7 +51,7 @@ pub struct HereOptions {
     #[arg(long, value_name = "drive:NAME", conflicts_with = "at")]
     system: Option<SystemId>,
     /// Cipher throughput on the target CPU, e.g. aes=145MB/s or xchacha12=600MB/s; only ciphers with a rate are compared [default: all, measured here]
-    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system", conflicts_with = "at")]
+    #[arg(long, value_name = "CIPHER=RATE", value_delimiter = ',', value_parser = cipher_rate, requires = "system", conflicts_with_all = ["at", "yes"])]
     cpu: Vec<(String, CipherRate)>,
     /// Cores of the target CPU
     #[arg(
@@ -59,11 +59,11 @@ pub struct HereOptions {
         value_name = "N",
         default_value_t = 1,
         requires = "system",
-        conflicts_with = "at"
+        conflicts_with_all = ["at", "yes"]
     )]
     cores: u32,
     /// Memory of the target machine, e.g. 1GB, of which Argon2 takes half at most
-    #[arg(long, value_name = "SIZE", requires = "cpu", conflicts_with_all = ["at", "target"])]
+    #[arg(long, value_name = "SIZE", requires = "cpu", conflicts_with_all = ["at", "backend", "target", "yes"])]
     memory: Option<ByteSize>,
     /// Consider only this cipher, in dm-crypt notation; can be repeated, the preferred one first
     #[arg(long = "cipher", value_name = "C")]

@@ -1,7 +1,7 @@
 //! `cryptmark volume status`: what is served and mounted, and what killed
 //! servers have left.
 
-use crate::cli::plain::word;
+use crate::cli::plain::{line, word};
 use crate::cli::{Failure, print};
 use ::serve::service::{FILE, Found, Place, Record, list};
 use clap::Args;
@@ -45,19 +45,19 @@ fn as_text(Found { record, alive, .. }: &Found) -> String {
         ending,
         ..
     } = record;
-    let mut text = format!("{}\n", image.display());
+    let mut text = format!("{}\n", line(image));
     for other in others {
-        text += &format!("  and         {}\n", other.display());
+        text += &format!("  and         {}\n", line(other));
     }
     for place in &record.places {
         text += &match place {
             Place::FileSystem(at) | Place::Fuse2fs(at) => {
-                format!("  mounted     {}\n", at.display())
+                format!("  mounted     {}\n", line(at))
             }
-            Place::Fuse(at) => format!("  file        {}\n", at.join(FILE).display()),
-            Place::FuseFile(at) => format!("  file        {}\n", at.display()),
+            Place::Fuse(at) => format!("  file        {}\n", line(&at.join(FILE))),
+            Place::FuseFile(at) => format!("  file        {}\n", line(at)),
             Place::Loop(device) | Place::Disk(device) => {
-                format!("  device      {}\n", device.display())
+                format!("  device      {}\n", line(device))
             }
             Place::Nbd(address) => format!("  nbd         {address}\n"),
             Place::Directory(_) | Place::EmptyFile(_) => continue,

@@ -79,8 +79,15 @@ impl Ssd {
             ("read_iops", self.read_iops.unwrap_or(1.0)),
             ("write_iops", self.write_iops.unwrap_or(1.0)),
         ] {
-            let fits = value > 0.0 && value < 1e9;
-            DriveError::require(fits, name, value, "more than 0, and less than 1000000000")?;
+            // Slower than that, one request lasts longer than the clock.
+            let is_rate = name.ends_with("mb_s") || name.ends_with("iops");
+            let fits = value > 0.0 && value < 1e9 && (value >= 0.001 || !is_rate);
+            DriveError::require(
+                fits,
+                name,
+                value,
+                "more than 0 (of rates, 0.001 at least), and less than 1000000000",
+            )?;
         }
         Ok(self)
     }

@@ -6,9 +6,12 @@ use crate::record::Tier;
 use std::sync::Arc;
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let (tool, name) = match text.contains("KDiskMark") {
-        true => ("kdiskmark", "KDiskMark"),
-        false => ("crystaldiskmark", "CrystalDiskMark"),
+    // Without its head, KDiskMark's text is known by the system, and its unit by each line.
+    let is_headed = text.contains("DiskMark");
+    let (tool, name, usual) = match text.contains("KDiskMark") {
+        true => ("kdiskmark", "KDiskMark", Some(1.024)),
+        false if !is_headed && text.contains("[linux ") => ("kdiskmark", "KDiskMark", None),
+        false => ("crystaldiskmark", "CrystalDiskMark", Some(1.0)),
     };
     let mut measurements: Vec<Measurement> = Vec::new();
     let (mut section, mut started, mut bytes) = (None, None, None);
@@ -26,7 +29,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         } else if let Some(test) = after(line, "Test") {
             bytes = tested(test);
         } else if line.contains("(Q=") || is_row(line) {
-            let measured = row(line, section.as_ref(), tool);
+            let measured = row(line, section.as_ref(), usual);
             let measured = measured.ok_or(ImportError::Line { number })?;
             // Tests that were not measured are listed with zero.
             measurements.extend((measured.mb_s > 0.0).then_some(measured));
@@ -103,7 +106,11 @@ fn pattern(word: &str) -> Option<&'static str> {
 ///
 /// Version 3 has `Random Read 4KB (QD=32)`, 4 to 6 have `Random Read 4KiB (Q= 32,T= 1)`. Without a
 /// size, a stream with several requests in flight is one of 128 KiB, and otherwise one of 1 MiB.
-fn row(line: &str, section: Option<&(&'static str, String)>, tool: &str) -> Option<Measurement> {
+fn row(
+    line: &str,
+    section: Option<&(&'static str, String)>,
+    usual: Option<f64>,
+) -> Option<Measurement> {
     let (what, rest) = line.split_once(':')?;
     let (what, load) = match what.split_once('(') {
         Some((what, load)) => (what, Some(load.trim_end().strip_suffix(')')?)),
@@ -154,7 +161,7 @@ fn row(line: &str, section: Option<&(&'static str, String)>, tool: &str) -> Opti
     };
     let printed = number(rate)?;
     let iops = between('[', "IOPS");
-    let mb_s = printed * unit(printed, iops, block_bytes, tool);
+    let mb_s = printed * unit(printed, iops, block_bytes, usual)?;
     let short = match block_bytes {
         kib if kib < 1 << 20 => format!("{}k", kib >> 10),
         mib => format!("{}m", mib >> 20),
@@ -184,15 +191,14 @@ fn row(line: &str, section: Option<&(&'static str, String)>, tool: &str) -> Opti
     })
 }
 
-/// What a line's MB is, 10⁶ bytes: its own number of requests decides, if it is one of the units
-/// that are known. KDiskMark divides KiB by 1000, so 10,000 requests of 4 KiB a second are its 40
-/// MB/s.
-fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, tool: &str) -> f64 {
-    let usual = match tool {
-        "kdiskmark" => 1.024,
-        _ => 1.0,
-    };
-    let Some(iops) = iops.filter(|_| printed > 0.0) else {
+/// What a line's MB is, 10⁶ bytes: its own number of requests decides, which must fit one of the
+/// units that are known. KDiskMark divides KiB by 1000, so 10,000 requests of 4 KiB a second are its
+/// 40 MB/s. `usual` is the program's, if that is known.
+fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, usual: Option<f64>) -> Option<f64> {
+    if printed == 0.0 {
+        return Some(1.0);
+    }
+    let Some(iops) = iops else {
         return usual;
     };
     // Rates have three decimals, and requests one.
@@ -202,8 +208,8 @@ fn unit(printed: f64, iops: Option<f64>, block_bytes: u64, tool: &str) -> f64 {
         at(iops + 0.1, printed - 0.001),
     );
     let fits = |unit: &f64| *unit * 1.002 >= least && (*unit * 0.998 <= most || most < 0.0);
-    let known = [usual, 1.0, 1.024, 1.048_576];
-    known.into_iter().find(fits).unwrap_or(usual)
+    let known = [1.0, 1.024, 1.048_576].into_iter();
+    usual.into_iter().chain(known).find(fits)
 }
 
 /// `1MiB`, `4KiB`.

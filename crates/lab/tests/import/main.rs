@@ -504,6 +504,9 @@ fn what_is_refused() {
         (diskmark.replace("Q= 32", "Q= -2"), "line 11"),
         (diskmark.replace("33.906", "fast"), "line 12"),
         (diskmark.replace("33.906", "inf"), "line 12"),
+        // What contradicts itself is no fact.
+        (diskmark.replace(" 536.4 IOPS", " 136.4 IOPS"), "line 9"),
+        (diskmark.replace(" 8277.8 IOPS", "    0.0 IOPS"), "line 12"),
         (diskmark.replace("1MiB", "99999999999999999MiB"), "line 9"),
         (diskmark.replace("[Read]", ""), "line 9"),
         (diskmark.replace("hiyohiyo", "\u{1b}[2J"), "control"),

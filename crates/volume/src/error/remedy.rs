@@ -141,10 +141,7 @@ impl VolumeError {
             Self::LastKeyslot { .. } => {
                 "Add another key first, or confirm that the data may be lost.".to_owned()
             }
-            Self::Reencrypting => {
-                "Finish the reencryption first.".to_owned()
-            }
-            Self::RecoveryNeeded => {
+            Self::Reencrypting | Self::RecoveryNeeded => {
                 "Finish the reencryption first.".to_owned()
             }
             Self::UnboundReencryption => {

@@ -329,16 +329,41 @@ fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
     }
     let mut division = Division::default();
     if gpt::read(device, &mut division)? {
+        keep_apart(&mut division.parts);
         return Ok(division);
     }
     if let Some(found) = mbr::read(device)? {
         division.parts = found;
+        keep_apart(&mut division.parts);
         return Ok(division);
     }
     // A disk's last partition may end where the disk ends, with what is at its own end.
     match raid::before_end(device)? {
         Some(raid) => Ok(raid),
         None => Ok(division),
+    }
+}
+
+/// What is written to one of two partitions that overlap would be lost to the other.
+fn keep_apart(parts: &mut [Part]) {
+    let mut order: Vec<(ByteRange, usize)> = Vec::new();
+    for (at, part) in parts.iter().enumerate() {
+        order.extend(part.ranges.first().map(|range| (*range, at)));
+    }
+    order.sort_by_key(|(range, at)| (range.offset, *at));
+    let mut reach: Option<(u64, usize)> = None;
+    for (range, at) in order {
+        if let Some((_, other)) = reach.filter(|(end, _)| range.offset < *end) {
+            for (one, other) in [(at, other), (other, at)] {
+                let reason = format!("it overlaps partition {}", parts[other].name);
+                let own = &mut parts[one].obstacle;
+                *own = own.take().or(Some(Obstacle::ReadOnly(reason)));
+            }
+        }
+        let end = range.offset + range.length;
+        if reach.is_none_or(|(farthest, _)| farthest < end) {
+            reach = Some((end, at));
+        }
     }
 }
 

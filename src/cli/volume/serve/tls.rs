@@ -8,9 +8,9 @@ use std::path::PathBuf;
 /// The options, named as nbdkit names them.
 #[derive(Debug, Args)]
 pub struct TlsArguments {
-    /// TLS for NBD: off, on (clients may use it) or require (clients must use it)
-    #[arg(long, value_enum, default_value_t = Tls::Off, conflicts_with_all = ["fuse", "ublk"], requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
-    tls: Tls,
+    /// TLS for NBD: off, on (clients may use it) or require (clients must use it) [default: off]
+    #[arg(long, value_enum, conflicts_with_all = ["fuse", "ublk"], requires_ifs = [("on", "tls_certificates"), ("require", "tls_certificates")])]
+    tls: Option<Tls>,
     /// The directory of ca-cert.pem, server-cert.pem and server-key.pem
     #[arg(long, value_name = "DIR", conflicts_with_all = ["fuse", "ublk"])]
     tls_certificates: Option<PathBuf>,
@@ -29,7 +29,11 @@ enum Tls {
 impl TlsArguments {
     /// Whether TLS is required of every client.
     pub fn is_required(&self) -> bool {
-        self.tls == Tls::Require
+        self.tls == Some(Tls::Require)
+    }
+
+    fn is_on(&self) -> bool {
+        matches!(self.tls, Some(Tls::On | Tls::Require))
     }
 
     /// Configures a server's TLS as the options say.
@@ -37,21 +41,28 @@ impl TlsArguments {
     /// Exit code 2 if the certificates cannot be used; 1 if this program was built without TLS.
     #[cfg(feature = "tls")]
     pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
-        if self.tls == Tls::Off && self.tls_verify_peer {
+        let idle = [
+            ("--tls-verify-peer", self.tls_verify_peer && !self.is_on()),
+            (
+                "--tls-certificates",
+                self.tls_certificates.is_some() && self.tls.is_none(),
+            ),
+        ];
+        let mut idle = idle.into_iter();
+        if let Some((option, _)) = idle.find(|(_, given)| *given) {
             return Err(Failure::new(
                 2,
-                "--tls-verify-peer has no effect without TLS",
+                format!("{option} has no effect without TLS"),
                 "Give --tls require, or omit it.",
             ));
         }
-        let security = match (self.tls, &self.tls_certificates) {
-            (Tls::Off, _) | (_, None) => None,
-            (tls, Some(directory)) => {
-                let required = tls == Tls::Require;
-                let opened =
-                    ::serve::nbd::ServerTls::open(directory, self.tls_verify_peer, required);
+        let security = match &self.tls_certificates {
+            Some(directory) if self.is_on() => {
+                let (verify, required) = (self.tls_verify_peer, self.is_required());
+                let opened = ::serve::nbd::ServerTls::open(directory, verify, required);
                 Some(opened.map_err(|error| Failure::of(2, &error, error.remedy()))?)
             }
+            _ => None,
         };
         Ok(|server: Server| match security {
             Some(security) => server.with_tls(security),
@@ -65,9 +76,9 @@ impl TlsArguments {
     /// Exit code 1 if they ask for TLS.
     #[cfg(not(feature = "tls"))]
     pub fn securing(&self) -> Result<impl FnOnce(Server) -> Server, Failure> {
-        match self.tls {
-            Tls::Off => Ok(|server| server),
-            Tls::On | Tls::Require => Err(Failure::new(
+        match self.is_on() {
+            false => Ok(|server| server),
+            true => Err(Failure::new(
                 1,
                 "this program was built without TLS",
                 "Build it with --features tls, or tunnel a Unix socket through ssh.",
