@@ -26,7 +26,7 @@ const MOST_DEEP: usize = 5;
 /// the pieces of all parts. Disks have some tens.
 const MOST_TABLES: usize = 1024;
 const MOST_BYTES: usize = 32 << 20;
-const MOST_PIECES: usize = 16 << 10;
+const MOST_PIECES: usize = 8 << 10;
 
 /// A part of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
