@@ -1,6 +1,7 @@
 //! Constants and functions that both versions of LUKS share.
 
 use crate::VolumeError;
+use crate::error::impossible;
 use cipher::{CipherError, Key};
 use uuid::{Builder, Uuid};
 
@@ -39,14 +40,15 @@ fn new_uuid() -> Result<String, VolumeError> {
 /// The UUID that the user gave, as it is written, or a new one.
 ///
 /// # Errors
-/// [`VolumeError::Uuid`] for what is none: 36 characters, as uuid_parse(3) takes them.
+/// [`VolumeError::Impossible`] for what is none: 36 characters, as uuid_parse(3) takes them.
 pub fn checked_uuid(uuid: Option<&str>) -> Result<String, VolumeError> {
     let Some(text) = uuid else { return new_uuid() };
     match Uuid::try_parse(text) {
         Ok(uuid) if text.len() == 36 => Ok(uuid.to_string()),
-        _ => Err(VolumeError::Uuid {
-            text: text.to_owned(),
-        }),
+        _ => Err(impossible(
+            format!("`{text}` is not a UUID"),
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+        )),
     }
 }
 
@@ -57,11 +59,11 @@ pub(crate) fn checked_text(
     room: usize,
 ) -> Result<String, VolumeError> {
     if text.len() >= room || text.contains('\0') {
-        return Err(VolumeError::TextLength {
-            what,
-            got: text.len(),
-            room: room - 1,
-        });
+        let (got, room) = (text.len(), room - 1);
+        return Err(impossible(
+            format!("the {what} has {got} bytes, and there is room for {room}"),
+            "Give a shorter text.",
+        ));
     }
     Ok(text.to_owned())
 }

@@ -5,6 +5,7 @@
 //! cut leaves the old header or the new one.
 
 use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
+use crate::error::{conversion_room, no_such_keyslot};
 use crate::keyslot::{SECTOR, wipe};
 use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_uuid};
 use crate::{Format, Hash, HeaderText, Limits, VolumeError, unaligned};
@@ -56,7 +57,7 @@ impl Header {
     /// The header of `parts`, with room for keyslots that are not in use.
     ///
     /// # Errors
-    /// [`VolumeError::ConversionRoom`], and [`VolumeError::Unwritable`] or
+    /// [`VolumeError::Impossible`], and [`VolumeError::Unwritable`] or
     /// [`VolumeError::Header`] if it is not possible.
     pub(crate) fn of_parts(parts: Parts) -> Result<Self, VolumeError> {
         let material = parts.key_bytes as u64 * u64::from(STRIPES);
@@ -88,7 +89,7 @@ impl Header {
         };
         let end = taken.iter().map(|area| area.offset + area.length).max();
         if header.payload_offset > 0 && end > Some(header.payload_offset) {
-            return Err(VolumeError::ConversionRoom);
+            return Err(conversion_room());
         }
         header.check()?;
         header.check_to_write()?;
@@ -110,7 +111,7 @@ impl Header {
     /// `device`, which the caller knows may be overwritten.
     ///
     /// # Errors
-    /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
+    /// [`VolumeError::TooSmall`], [`VolumeError::Impossible`],
     /// [`VolumeError::Header`] if the payload offset is within the header,
     /// [`VolumeError::Cipher`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn create(
@@ -251,7 +252,7 @@ impl Header {
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`] and those of writing.
+    /// [`VolumeError::Impossible`] and those of writing.
     pub fn set_uuid(
         &mut self,
         device: &dyn BlockDevice,
@@ -279,10 +280,7 @@ impl Header {
             Some(slot) => match self.keyslots.get(slot as usize) {
                 Some(keyslot) if keyslot.is_free() => Ok(slot as usize),
                 Some(_) => Err(VolumeError::KeyslotInUse { slot }),
-                None => Err(VolumeError::KeyslotNumber {
-                    slot,
-                    last: self.keyslots.len() as u32 - 1,
-                }),
+                None => Err(no_such_keyslot(slot, self.keyslots.len() as u32 - 1)),
             },
         }
     }

@@ -5,6 +5,7 @@
 
 use super::metadata::{Keyslot, Priority};
 use super::read::Header;
+use crate::error::{no_such_keyslot, unbound_keyslot};
 use crate::keyslot::{KeyMaterial, wipe};
 use crate::{Hash, Kdf, Limits, Stop, VolumeError};
 use base64::Engine;
@@ -98,12 +99,7 @@ impl Header {
         let slot = match slot {
             Some(slot) if used(&slot) => return Err(VolumeError::KeyslotInUse { slot }),
             Some(slot) if slot < KEYSLOTS => slot,
-            Some(slot) => {
-                return Err(VolumeError::KeyslotNumber {
-                    slot,
-                    last: KEYSLOTS - 1,
-                });
-            }
+            Some(slot) => return Err(no_such_keyslot(slot, KEYSLOTS - 1)),
             None => (0..KEYSLOTS)
                 .find(|slot| !used(slot))
                 .ok_or(VolumeError::NoFreeKeyslot)?,
@@ -124,7 +120,7 @@ impl Header {
     /// new one does.
     ///
     /// # Errors
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`] if it has another key than
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::Impossible`] if it has another key than
     /// the data, [`VolumeError::NoFreeKeyslot`] if there is no space beside the old key material,
     /// and those of [`add_key`](Self::add_key).
     pub fn change_key(
@@ -142,7 +138,7 @@ impl Header {
         };
         // A caller with the volume key may name any slot. This one has another key.
         if !self.metadata.digests[&digest].keyslots.contains(&slot) {
-            return Err(VolumeError::UnboundKeyslot { slot });
+            return Err(unbound_keyslot(slot));
         }
         options.check_passphrase(passphrase)?;
         self.check_volume_key(volume_key)?;

@@ -10,6 +10,7 @@ use super::json;
 use super::metadata::{Keyslot, Metadata};
 use super::read::{Header, Recovered};
 use crate::HeaderText;
+use crate::error::in_place_of_copy;
 use crate::luks::{MAGIC, checked_uuid};
 use crate::rest::{self, read_what_can_be};
 use crate::{Format, Hash, VolumeError, unaligned};
@@ -96,7 +97,7 @@ impl Header {
             found => found,
         };
         match found {
-            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            Some(name) => Err(in_place_of_copy(name)),
             None => Ok(()),
         }
     }
