@@ -148,10 +148,10 @@ fn options_that_make_no_sense() {
         ("open noise --type plain --key-slot 0 --passphrase-file pass", 2, "--key-slot has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type plain --header luks2 --passphrase-file pass", 2, "--header has no meaning for a plain volume", "Omit it; it is for luks1, luks2."),
         ("open noise --type loopaes --sector-size 512 --key-file key", 2, "--sector-size has no meaning for a loopaes volume", "Omit it; it is for plain."),
-        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "luks1: a LUKS1 volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "luks2: a VeraCrypt volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "noise: a plain volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
-        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "noise: a LUKS1 volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt luks1 --decrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt luks2 --decrypt --type veracrypt --passphrase-file pass", 2, "a VeraCrypt volume cannot be decrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type plain --passphrase-file pass", 2, "a plain volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
+        ("reencrypt noise --encrypt --type luks1 --passphrase-file pass", 2, "a LUKS1 volume cannot be encrypted in place", "Only LUKS2 is possible here. For another type, copy the data."),
         ("passwd noise --type plain --passphrase-file pass --new-passphrase-file wrong", 2, "a plain volume has no key slots", "Only LUKS volumes have key slots."),
     ]);
 }
@@ -176,14 +176,14 @@ fn values_that_are_not_possible() {
             "create new --size 20MiB --uuid hello --passphrase-file pass",
             2,
             "`hello` is not a UUID",
-            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for a \
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit it for a \
              random one.",
         ),
         (
             "header set luks2 --uuid hello",
             2,
             "`hello` is not a UUID",
-            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit the option for a \
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit it for a \
              random one.",
         ),
         (

@@ -67,7 +67,6 @@ pub fn of(something: &str, place: &Path, error: VolumeError) -> Failure {
     let place = format!("{something}{}", place.display());
     let what = match &error {
         VolumeError::Judged(finding) => Some(format!("{place} {finding}")),
-        VolumeError::Impossible { what, .. } => Some(format!("{place}: {what}")),
         VolumeError::StartLost => Some(format!("{place} has lost the start of its LUKS header")),
         VolumeError::NoSignature { holds, is_blank } => Some(match (holds, is_blank) {
             (Some(what), _) if is_unsupported(what) => {
