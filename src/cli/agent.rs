@@ -1,7 +1,7 @@
 //! The commands by which one process of this program starts another to measure file systems. Users
 //! do not type them.
 
-use super::{CliRemedy, Failure};
+use super::Failure;
 use clap::Args;
 use lab::file_system::agent;
 use lab::system::engine_file;
@@ -23,5 +23,5 @@ pub fn run(options: &AgentOptions) -> Result<(), Failure> {
 
 /// Serves the engine as a file.
 pub fn serve() -> Result<(), Failure> {
-    engine_file::serve().map_err(|error| Failure::of(1, &error, error.cli_remedy()))
+    engine_file::serve().map_err(|error| Failure::of(1, &error, error.remedy()))
 }

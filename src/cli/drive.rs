@@ -9,7 +9,7 @@ mod trace;
 
 use super::report::put;
 use super::whole::Kind;
-use super::{CliRemedy, Failure, print};
+use super::{Failure, print};
 use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
@@ -84,7 +84,7 @@ fn show(name: &str) -> Result<(), Failure> {
 
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
-        Self::of(2, &error, error.cli_remedy())
+        Self::of(2, &error, error.remedy())
     }
 }
 
@@ -94,7 +94,7 @@ impl From<SimulatedError> for Failure {
             SimulatedError::Interrupted => 130,
             _ => 2,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`Failure`]: what the user is told, in two lines, and the exit code.
 
-use super::CliRemedy;
+use super::remedy::by_option;
 use block::BlockError;
+use block::signature::Wrapped;
 use block::transfer::TransferError;
 use lab::energy::Fault;
 use lab::estimate::EstimateError;
@@ -36,7 +37,7 @@ impl Failure {
         Self {
             code,
             what: what.into(),
-            remedy: remedy.into(),
+            remedy: by_option(remedy.into()),
         }
     }
 
@@ -89,6 +90,7 @@ impl Failure {
 
     /// The same failure with another remedy.
     pub fn with_remedy(self, remedy: String) -> Self {
+        let remedy = by_option(remedy);
         Self { remedy, ..self }
     }
 
@@ -97,7 +99,7 @@ impl Failure {
     pub fn after(self, change: impl std::fmt::Display, remedy: impl Into<String>) -> Self {
         Self {
             what: format!("{}; {change}", self.what),
-            remedy: remedy.into(),
+            remedy: by_option(remedy.into()),
             ..self
         }
     }
@@ -150,13 +152,13 @@ impl From<ImportError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
-        Self::of(2, &error, error.cli_remedy())
+        Self::of(2, &error, error.remedy())
     }
 }
 
 impl From<ShardError> for Failure {
     fn from(error: ShardError) -> Self {
-        Self::of(2, &error, error.cli_remedy())
+        Self::of(2, &error, error.remedy())
     }
 }
 
@@ -184,7 +186,7 @@ impl From<StorageError> for Failure {
             error if error.failed() => 1,
             _ => 2,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }
 
@@ -203,7 +205,7 @@ impl From<VolumeError> for Failure {
             },
             error => error,
         };
-        let told = (error.change(), error.cli_remedy());
+        let told = (error.change(), error.remedy());
         let error = match (error, told) {
             (
                 VolumeError::Rewritten { error } | VolumeError::Partly { error, .. },
@@ -223,15 +225,28 @@ impl From<VolumeError> for Failure {
             VolumeError::Block(BlockError::NotADevice { .. }) => {
                 "Name a file or a block device.".to_owned()
             }
+            VolumeError::EmptyPassphrase => {
+                "Give one on the next line of standard input, in a file or on a terminal, or \
+                 confirm with --allow-empty-passphrase."
+                    .to_owned()
+            }
+            // With the program, it would be open.
+            VolumeError::NoSignature {
+                holds: Some(what), ..
+            } if cfg!(target_os = "linux") && is_by_qemu(what) => {
+                "Install qemu-nbd (in Debian's package qemu-utils), which opens it, or convert it \
+                 with `qemu-img convert -O raw`."
+                    .to_owned()
+            }
             // An option is known by its own name.
             VolumeError::Foreign {
                 parameter, format, ..
             } => {
                 let option = parameter.replace('_', "-");
                 let what = format!("--{option} has no meaning for a {format} volume");
-                return Self::new(code, what, error.cli_remedy());
+                return Self::new(code, what, error.remedy());
             }
-            error => error.cli_remedy(),
+            error => error.remedy(),
         };
         Self::of(code, &error, remedy)
     }
@@ -239,7 +254,7 @@ impl From<VolumeError> for Failure {
 
 impl From<RecallError> for Failure {
     fn from(error: RecallError) -> Self {
-        Self::of(2, &error, error.cli_remedy())
+        Self::of(2, &error, error.remedy())
     }
 }
 
@@ -249,7 +264,7 @@ impl From<TransferError> for Failure {
             TransferError::Block(source) => {
                 let is_protected = matches!(source, BlockError::Protected { .. });
                 let code = if is_protected { 4 } else { 1 };
-                return Self::of(code, &error, source.cli_remedy());
+                return Self::of(code, &error, source.remedy());
             }
             TransferError::Input(_) => {
                 (1, "Check the input. Only a part of the volume was written.")
@@ -282,7 +297,7 @@ impl From<FileSystemError> for Failure {
             | E::NoDirectory { .. } => 2,
             _ => 1,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }
 
@@ -293,7 +308,7 @@ impl From<SessionError> for Failure {
             SessionError::Plan(_) | SessionError::Absent(_) | SessionError::Simulated(_) => 2,
             _ => 1,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }
 
@@ -363,4 +378,15 @@ mod tests {
         let failure = Failure::of(2, &Through(std::io::Error::other("alone")), "");
         assert_eq!(failure.what, "alone");
     }
+}
+
+/// Whether qemu-nbd opens an image of the format with this name.
+fn is_by_qemu(name: &str) -> bool {
+    matches!(
+        Wrapped::named(name),
+        Some(Wrapped::Image {
+            driver: Some(_),
+            ..
+        })
+    )
 }

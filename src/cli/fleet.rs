@@ -8,7 +8,7 @@ mod report;
 use super::report::put;
 use super::whole::Kind;
 use super::{Failure, open_store, print};
-use crate::cli::plain::word;
+use block::plain::word;
 use clap::{ArgGroup, Args, Subcommand};
 use lab::shard::{FleetPlan, Matrix};
 use std::fmt::Write as _;

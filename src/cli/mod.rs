@@ -66,14 +66,12 @@ pub mod volume;
 mod web;
 mod whole;
 
+pub use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
+use ::volume::{Limits, Stop};
+use clap::{Parser, Subcommand};
 #[cfg(not(target_os = "linux"))]
 pub use elsewhere::{lab, ui};
 pub use failure::Failure;
-pub use remedy::CliRemedy;
-
-use ::lab::store::{HandedOver, Location, Settings, Store, StoreError};
-use ::volume::{Limits, Stop};
-use clap::{Parser, Subcommand};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,5 +1,6 @@
 //! Text that has passed through others' files, with nothing in it that a terminal would obey.
 
+use block::plain::steers;
 use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -51,37 +52,6 @@ pub fn given(text: &str) -> Cow<'_, str> {
 /// A line break, as JSON writes it.
 const BREAK: &str = "\\u000a";
 
-/// A path as a shell takes it for one word, in a command that the user is told to run.
-pub fn word(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_bare = |letter: char| letter.is_alphanumeric() || "/._-+:@%,=".contains(letter);
-    let is_hidden = |letter: char| steers(letter) || matches!(letter, '\n' | '\t');
-    if text.chars().all(is_bare) && !text.is_empty() {
-        return text;
-    }
-    if !text.contains(is_hidden) {
-        return format!("'{}'", text.replace('\'', "'\\''"));
-    }
-    let mut quoted = String::from("$'");
-    for letter in text.chars() {
-        match letter {
-            '\'' | '\\' => quoted.extend(['\\', letter]),
-            letter if is_hidden(letter) => quoted += &format!("\\u{:04x}", u32::from(letter)),
-            letter => quoted.push(letter),
-        }
-    }
-    quoted + "'"
-}
-
-fn steers(letter: char) -> bool {
-    let is_kept = matches!(letter, '\n' | '\t');
-    let turns = matches!(
-        letter,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-    );
-    (letter.is_control() && !is_kept) || turns
-}
-
 /// The length of the command that `text` begins with, if that only changes colours.
 fn colour(text: &str) -> Option<usize> {
     let numbers = text.strip_prefix("\x1b[")?;
@@ -92,6 +62,7 @@ fn colour(text: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use block::plain::word;
 
     #[test]
     fn nothing_steers_a_terminal() {

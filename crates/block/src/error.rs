@@ -277,7 +277,7 @@ impl BlockError {
             }
             Self::Changed { .. } => "Nothing more is written. Close the volume, and open it again.",
             Self::NoSpace { .. } => {
-                "Free some space, choose a smaller size, or choose another file system."
+                "Free some space, choose a smaller `size`, or point `at` to another file system."
             }
             Self::Unsupported { .. } => {
                 "Choose a device that supports it, or a workload without it."
@@ -287,12 +287,13 @@ impl BlockError {
             }
             Self::Depth { .. } => "Choose a queue depth from 1 to 4096.",
             Self::InUse { .. } => {
-                "Stop the program that uses it, then try again. lsblk and losetup show the users."
+                "Stop the program that uses it, then try again. `cryptmark volume status`, lsblk \
+                 and losetup show the users."
             }
             Self::Mounted { .. } => "Unmount it first, or choose another device.",
             Self::Swap { .. } => "Run swapoff on it first, or choose another device.",
             Self::Holds { .. } => {
-                "All of that would be lost. If you don't need it, confirm the loss."
+                "All of that would be lost. If you don't need it, confirm with `yes`."
             }
             Self::NotADevice { .. } => {
                 "Name a block device, an ordinary file, or a directory to create a test file in."

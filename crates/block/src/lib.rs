@@ -69,8 +69,9 @@ pub mod layers;
 mod loop_device;
 #[cfg(target_os = "linux")]
 mod mapped_device;
-mod positioned;
 #[doc(hidden)]
+pub mod plain;
+mod positioned;
 pub mod program;
 pub mod signature;
 mod testfile;

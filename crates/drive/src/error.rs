@@ -91,18 +91,22 @@ impl DriveError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::OutOfRange { .. } => "Choose a number in that range.",
-            Self::TooSmall { .. } => "Choose a larger drive, or a workload that needs less space.",
+            Self::TooSmall { .. } => {
+                "Choose a larger drive, or a plan or `size` that needs less space."
+            }
             Self::NoSpare { .. } => {
-                "Give the drive more over-provisioning, or more and smaller blocks."
+                "Give the drive more `over_provisioning`, or more and smaller blocks."
             }
             Self::Memory { .. } => {
                 "Simulate fewer or larger pages; write amplification does not depend on their number."
             }
             Self::Unknown { .. } => "Choose one of these values.",
             Self::NoPreset { .. } => {
-                "Give the name of a known drive, or a file that ends in .toml."
+                "Choose one of the names in `cryptmark drive list`, or a file that ends in .toml."
             }
-            Self::Toml { .. } => "Copy the description of a drive that ships, and edit it.",
+            Self::Toml { .. } => {
+                "`cryptmark drive show mlc-128g` prints a valid description to copy and edit."
+            }
         }
     }
 }

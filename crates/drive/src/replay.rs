@@ -49,7 +49,9 @@ impl ReplayError {
         match self {
             Self::Drive(error) => error.remedy(),
             Self::Trace(error) => error.remedy(),
-            Self::TooSmall { .. } => "Give the drive more blocks, or larger pages.",
+            Self::TooSmall { .. } => {
+                "Give the drive more `blocks`, or larger pages by `page_size`."
+            }
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The file beside a volume, in which an interrupted reencryption keeps its header.
 
+use crate::error::standing;
 use crate::tcrypt;
 use crate::{Format, LuksHeader, Parameters, Secret, VolumeError};
 use block::BlockDevice;
@@ -22,15 +23,18 @@ pub fn side_header(image: &Path, part: Option<&str>) -> PathBuf {
 /// header of a reencryption, or if it is of another volume. Each is a path and what is open there.
 ///
 /// # Errors
-/// [`VolumeError::Beside`], and [`VolumeError::OtherData`] for other data than those with which it
+/// [`VolumeError::Standing`], and [`VolumeError::OtherData`] for other data than those with which it
 /// began.
 pub fn check_beside(
     (side, header): (&Path, &dyn BlockDevice),
     (image, data): (&Path, &dyn BlockDevice),
 ) -> Result<(), VolumeError> {
     let refused = |why: String| {
-        let side = side.to_owned();
-        Err(VolumeError::Beside { side, why })
+        Err(standing(
+            format!("{} {why}", side.display()),
+            "Find out who made that file. Move it away if it does not belong to the volume; \
+             otherwise, name it with `header`.",
+        ))
     };
     let Ok(found) = fs::symlink_metadata(side) else {
         return Ok(());

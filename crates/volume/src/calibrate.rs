@@ -115,7 +115,7 @@ impl KdfKind {
     /// programs use the machine.
     ///
     /// # Errors
-    /// [`VolumeError::OutOfMemory`], [`VolumeError::KdfParameter`] if the
+    /// [`VolumeError::OutOfMemory`], [`VolumeError::Impossible`] if the
     /// machine gives too little, and the other errors of [`Kdf::derive`].
     pub fn calibrated(
         self,

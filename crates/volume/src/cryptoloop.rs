@@ -7,6 +7,7 @@
 //! Source: Linux 5.15, drivers/block/cryptoloop.c; util-linux 2.22,
 //! mount/lomount.c, and Debian's patches of it; hashalot(1).
 
+use crate::error::impossible;
 use crate::plain::{Hashing, Place};
 use crate::{Hash, Mapping, Secret, VolumeError};
 use block::BlockDevice;
@@ -79,27 +80,10 @@ pub enum Derivation {
     Hashalot(Hash),
 }
 
-/// A `--key-derivation` that is not known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown key derivation `{text}`")]
-pub struct UnknownDerivation {
-    /// The text that the user gave.
-    pub text: String,
-}
-
-impl UnknownDerivation {
-    /// The remedy, in one sentence.
-    pub fn remedy(&self) -> String {
-        "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, \
-         rmd160compat, sha256, sha384 or sha512."
-            .to_owned()
-    }
-}
-
 impl FromStr for Derivation {
-    type Err = UnknownDerivation;
+    type Err = VolumeError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownDerivation> {
+    fn from_str(text: &str) -> Result<Self, VolumeError> {
         Ok(match text {
             "util-linux" => Self::UtilLinux,
             "debian-rmd160" => Self::DebianRmd160,
@@ -110,9 +94,11 @@ impl FromStr for Derivation {
             "hashalot-sha384" => Self::Hashalot(Hash::Sha384),
             "hashalot-sha512" => Self::Hashalot(Hash::Sha512),
             _ => {
-                return Err(UnknownDerivation {
-                    text: text.to_owned(),
-                });
+                return Err(impossible(
+                    format!("unknown key derivation `{text}`"),
+                    "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, \
+                     rmd160compat, sha256, sha384 or sha512.",
+                ));
             }
         })
     }

@@ -5,14 +5,15 @@ mod remedy;
 mod verdict;
 
 use made::also;
+pub(crate) use made::{
+    TOO_MUCH, conversion_room, data_upon_header, impossible, in_place_of_copy, no_such_keyslot,
+    standing, unbound_keyslot,
+};
 pub use verdict::Verdict;
 
 use crate::bitlk::RecoveryDamage;
-use crate::cryptoloop::UnknownDerivation;
 use crate::judge::Finding;
-use crate::plain::UnknownHash;
-use crate::tcrypt::Family;
-use crate::{Damage, Format, Given, Hash, Unfinished, format};
+use crate::{Damage, Format, Given, Unfinished};
 
 use block::BlockError;
 use cipher::CipherError;
@@ -63,15 +64,6 @@ pub enum VolumeError {
         format: Format,
     },
 
-    /// The device has a header of LUKS, and the format that was asked for has none that is found.
-    #[error("this is a {} volume, not {}", found.title(), format.title())]
-    OtherFormat {
-        /// The format of the header.
-        found: Format,
-        /// The format that was asked for.
-        format: Format,
-    },
-
     /// The header cannot be used.
     #[error("the header of this {} volume is damaged: {damage}", format.title())]
     Header {
@@ -106,13 +98,6 @@ pub enum VolumeError {
         needed: u64,
         /// The bytes that there are.
         got: u64,
-    },
-
-    /// The header is one of LUKS, of a version that is not known.
-    #[error("this is a LUKS volume of version {version}, which is not supported")]
-    LuksVersion {
-        /// The version.
-        version: u16,
     },
 
     /// The header would not be one that cryptsetup reads.
@@ -195,41 +180,9 @@ pub enum VolumeError {
         damage: RecoveryDamage,
     },
 
-    /// A file with a startup key of BitLocker's is damaged.
-    #[error("the startup key cannot be used: {damage}")]
-    StartupKey {
-        /// The damage.
-        damage: Damage,
-    },
-
     /// Another program has begun to change the volume, and only it can finish.
     #[error("{0}")]
     Unfinished(Unfinished),
-
-    /// The partition is not a part of the encrypted system whose header is on its disk.
-    #[error(
-        "the partition is not a part of the encrypted system, which takes bytes {from} to {to} of the disk"
-    )]
-    NotOfSystem {
-        /// The first byte of the system.
-        from: u64,
-        /// The byte behind the last.
-        to: u64,
-    },
-
-    /// A part of the volume is encrypted, and its state could not be kept while it is written.
-    #[error("the encryption or decryption of this {} volume has not finished", format.title())]
-    Converting {
-        /// The format.
-        format: Format,
-    },
-
-    /// None of the data is encrypted, and what is written would not be either.
-    #[error("the data of this {} volume are not encrypted, and what is written would not be either", format.title())]
-    Unencrypted {
-        /// The format.
-        format: Format,
-    },
 
     /// The passphrase, with all key derivations and ciphers that were tried,
     /// decrypts no header.
@@ -248,13 +201,6 @@ pub enum VolumeError {
     #[error("keyslot {slot} holds no key")]
     EmptyKeyslot {
         /// The number that the user gave.
-        slot: u32,
-    },
-
-    /// The keyslot holds a key that belongs to no data.
-    #[error("keyslot {slot} is unbound: its key does not belong to the data")]
-    UnboundKeyslot {
-        /// Its number.
         slot: u32,
     },
 
@@ -278,67 +224,9 @@ pub enum VolumeError {
         rule: Box<str>,
     },
 
-    /// A key file of loop-AES has lines that make no key.
-    #[error("the key file has {lines} lines{}", if *even { "" } else { " of different lengths" })]
-    KeyFileLines {
-        /// How many, empty ones apart.
-        lines: usize,
-        /// Whether all are equally long.
-        even: bool,
-    },
-
-    /// A key file of loop-AES is encrypted itself.
-    #[error("the key file is encrypted with GnuPG")]
-    EncryptedKeyFile,
-
-    /// The hash gives less than a key.
-    #[error("{hash} gives {} bytes, and the key has {key_bytes}", hash.digest_bytes())]
-    ShortHash {
-        /// The hash.
-        hash: Hash,
-        /// Length of the key, bytes.
-        key_bytes: usize,
-    },
-
-    /// With large IVs, the first IV number is not that of a sector.
-    #[error("a skip of {skip} sectors is not a multiple of the encryption sector size")]
-    SkipAlignment {
-        /// In units of 512 bytes.
-        skip: u64,
-        /// The unit: `skip` must be a multiple of it.
-        unit: u64,
-    },
-
-    /// The JSON of a LUKS2 header has outgrown its area.
-    #[error("the metadata would need {needed} bytes, and there is room for {room}")]
-    MetadataFull {
-        /// Bytes of JSON, and the zero that ends it.
-        needed: u64,
-        /// Bytes of the area.
-        room: u64,
-    },
-
     /// There is no free keyslot, or no space for its key material.
     #[error("there is no room for another keyslot")]
     NoFreeKeyslot,
-
-    /// There is no free number for a token.
-    #[error("there is no room for another token")]
-    NoFreeToken,
-
-    /// The header of another version, and the key material with it, do not fit
-    /// before the data.
-    #[error("there is no room before the data for the LUKS2 header and the key material after it")]
-    ConversionRoom,
-
-    /// The keyslot that was named is none that a volume of this format has.
-    #[error("there is no keyslot {slot}: the highest number for this format is {last}")]
-    KeyslotNumber {
-        /// Its number.
-        slot: u32,
-        /// The largest number.
-        last: u32,
-    },
 
     /// The keyslot that was named is in use.
     #[error("keyslot {slot} is in use")]
@@ -353,10 +241,6 @@ pub enum VolumeError {
         /// Its number.
         slot: u32,
     },
-
-    /// A volume key opens no keyslot, and none was named.
-    #[error("the volume key does not show which keyslot is meant")]
-    UnnamedKeyslot,
 
     /// The volume is being reencrypted, and this would not leave it so.
     #[error("the volume is being reencrypted")]
@@ -386,20 +270,9 @@ pub enum VolumeError {
     #[error("the header describes a reencryption that this program cannot continue")]
     ForeignReencryption,
 
-    /// A reencryption in cryptsetup's first form, which nothing binds to the keys.
-    #[error("the volume is being reencrypted in an old form that is not continued here")]
-    FormerReencryption,
-
     /// The user asked to stop.
     #[error("interrupted")]
     Stopped,
-
-    /// A copy of the header would be written over something else.
-    #[error("the place for a copy of the header holds {name}")]
-    Stranger {
-        /// The thing found there, with its article if it has one.
-        name: Box<str>,
-    },
 
     /// Bytes were written, and other bytes were read back.
     #[error("{length} bytes were written at byte {offset}, and different bytes were read back")]
@@ -410,24 +283,6 @@ pub enum VolumeError {
         length: u64,
     },
 
-    /// A text for the header is too long for it.
-    #[error("the {what} has {got} bytes, and there is room for {room}")]
-    TextLength {
-        /// Which text.
-        what: &'static str,
-        /// Its length, bytes.
-        got: usize,
-        /// The longest that is possible.
-        room: usize,
-    },
-
-    /// A UUID that is none.
-    #[error("`{text}` is not a UUID")]
-    Uuid {
-        /// The value that was given.
-        text: String,
-    },
-
     /// The device is too small for header and data.
     #[error("the device has {size} bytes, but the header and some data need {needed}")]
     TooSmall {
@@ -435,13 +290,6 @@ pub enum VolumeError {
         size: u64,
         /// Bytes that are needed at least.
         needed: u64,
-    },
-
-    /// The data would begin in the header, or in its key material.
-    #[error("the data of this {} volume would overlap its own header", format.title())]
-    DataUponHeader {
-        /// The format.
-        format: Format,
     },
 
     /// The data area does not lie within the device.
@@ -484,47 +332,6 @@ pub enum VolumeError {
         limit: Duration,
     },
 
-    /// Argon2 with more memory than is allowed.
-    #[error("the key derivation needs {memory_kib} KiB of memory, and the limit is {limit_kib}")]
-    KdfMemory {
-        /// The memory that was asked for, KiB.
-        memory_kib: u32,
-        /// The limit, KiB.
-        limit_kib: u32,
-    },
-
-    /// Argon2 with more lanes than are allowed.
-    #[error("the key derivation needs {lanes} lanes, and the limit is {limit}")]
-    KdfLanes {
-        /// The value that was asked for.
-        lanes: u32,
-        /// The limit.
-        limit: u32,
-    },
-
-    /// Key slots whose derivations take longer together than is allowed.
-    #[error(
-        "all key slots together take about {} s on one core, and the limit is {} s",
-        work.as_secs(), limit.as_secs()
-    )]
-    KdfAllWork {
-        /// The work of all.
-        work: Duration,
-        /// The limit.
-        limit: Duration,
-    },
-
-    /// A key derivation that its standard does not have.
-    #[error("the key derivation has {got} {what}, and the minimum is {least}")]
-    KdfParameter {
-        /// Which parameter.
-        what: &'static str,
-        /// The value that was asked for.
-        got: u64,
-        /// The smallest value.
-        least: u64,
-    },
-
     /// Something was chosen that the format does not have.
     #[error("{} has no {what}", format.title())]
     Lacks {
@@ -534,29 +341,6 @@ pub enum VolumeError {
         what: Box<str>,
         /// What to choose instead.
         instead: Instead,
-    },
-
-    /// A PIM that VeraCrypt does not take.
-    #[error("the PIM is {pim}, and the maximum is {most}")]
-    Pim {
-        /// The value that was given.
-        pim: u32,
-        /// The largest.
-        most: u32,
-    },
-
-    /// A hidden volume that does not fit the outer one.
-    #[error(
-        "a hidden volume of {size} bytes is not possible: the maximum here is {most}, in steps of \
-         {unit}"
-    )]
-    HiddenSize {
-        /// The size that was asked for, bytes.
-        size: u64,
-        /// The largest, bytes.
-        most: u64,
-        /// The unit, bytes: the size must be a multiple of it.
-        unit: u64,
     },
 
     /// The format has no use for a parameter that was given.
@@ -569,48 +353,6 @@ pub enum VolumeError {
         /// The formats that have a use for it.
         formats: &'static [Format],
     },
-
-    /// No key has this length.
-    #[error("a key of {bits} bits is not possible")]
-    KeyBits {
-        /// The length that was given, bits.
-        bits: usize,
-    },
-
-    /// No encryption sector has this size.
-    #[error("encryption sectors of {bytes} bytes are not possible")]
-    SectorBytes {
-        /// The size that was given.
-        bytes: u32,
-    },
-
-    /// No format has that name.
-    #[error("{}", format::unknown(name))]
-    UnknownFormat {
-        /// The name.
-        name: String,
-    },
-
-    /// A hash of that name is not known.
-    #[error(transparent)]
-    UnknownHash(#[from] UnknownHash),
-
-    /// A key derivation of cryptoloop is not known by that name.
-    #[error(transparent)]
-    UnknownDerivation(#[from] UnknownDerivation),
-
-    /// TrueCrypt or VeraCrypt have no key derivation of that name.
-    #[error("unknown key derivation `{name}`")]
-    UnknownPrf {
-        /// The program.
-        family: Family,
-        /// The name.
-        name: String,
-    },
-
-    /// BestCrypt's data can only be read by a guess, which was not allowed.
-    #[error("BestCrypt's numbering of data sectors is not published")]
-    Unpublished,
 
     /// A file with key material cannot be read.
     #[error("cannot read {}: {source}", path.display())]
@@ -628,13 +370,6 @@ pub enum VolumeError {
         path: PathBuf,
     },
 
-    /// A folder of key files has none.
-    #[error("the folder {} has no key file", path.display())]
-    NoKeyFile {
-        /// The folder.
-        path: PathBuf,
-    },
-
     /// The device has no signature of a volume.
     #[error("this has no signature of a volume{}", .holds.map(|name| format!(", and holds {name}")).unwrap_or_default())]
     NoSignature {
@@ -648,27 +383,11 @@ pub enum VolumeError {
     #[error("the volume has lost the start of its LUKS header")]
     StartLost,
 
-    /// The format has no header that says anything without the secret.
-    #[error("{} has no header that can be read without its passphrase", format.article())]
-    Silent {
-        /// The format.
-        format: Format,
-    },
-
     /// The volume needs a secret, and none was given.
     #[error("{} needs a secret, and none was given", format.article())]
     NoSecret {
         /// The format.
         format: Format,
-    },
-
-    /// The file of a reencryption beside the volume is not the volume's.
-    #[error("{} {why}", side.display())]
-    Beside {
-        /// The file.
-        side: PathBuf,
-        /// What shows it.
-        why: String,
     },
 
     /// Something would be lost.
@@ -704,22 +423,6 @@ pub enum VolumeError {
         instead: String,
     },
 
-    /// A LUKS1 header has no room for the journal of a reencryption.
-    #[error("a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal")]
-    NoJournal {
-        /// Where the header is.
-        header: PathBuf,
-    },
-
-    /// A header stands beside its volume, and belongs before its data.
-    #[error("{} is a header of {} that an interrupted run left behind", side.display(), image.display())]
-    LeftBehind {
-        /// The file with the header.
-        side: PathBuf,
-        /// The volume.
-        image: PathBuf,
-    },
-
     /// The data were converted in part. The volume opens, and the same again continues.
     #[error("{error}; {}", self.change().unwrap_or_default())]
     Partly {
@@ -736,15 +439,6 @@ pub enum VolumeError {
     Rewritten {
         /// Why it failed.
         error: Box<VolumeError>,
-    },
-
-    /// The data are encrypted as far as they went at the beginning, and are longer now.
-    #[error("{} is encrypted up to byte {end}, and was made longer meanwhile", image.display())]
-    Longer {
-        /// The volume.
-        image: PathBuf,
-        /// Where the encrypted data end.
-        end: u64,
     },
 
     /// A file beside the volume cannot be written.

@@ -1,5 +1,6 @@
 //! [`Format`]: the kinds of volumes, by cryptsetup's names.
 
+use crate::error::impossible;
 use crate::tcrypt::Family;
 use crate::unaligned::read_up_to;
 use crate::{VolumeError, bestcrypt, bitlk, fvault2, luks2};
@@ -135,11 +136,9 @@ impl Format {
     /// The format of that name.
     ///
     /// # Errors
-    /// [`VolumeError::UnknownFormat`].
+    /// [`VolumeError::Impossible`].
     pub fn parse(name: &str) -> Result<Self, VolumeError> {
-        Self::named(name).ok_or_else(|| VolumeError::UnknownFormat {
-            name: name.to_owned(),
-        })
+        Self::named(name).ok_or_else(|| impossible(unknown(name), unknown_remedy(name)))
     }
 
     /// Whose format it is, if it is TrueCrypt's or VeraCrypt's.
@@ -176,16 +175,18 @@ impl Format {
     /// The secrets that open such a volume, as a sentence.
     pub(crate) const fn secrets(self) -> &'static str {
         match self {
-            Self::Luks1 | Self::Luks2 => "Give a passphrase, a key file or the volume key.",
-            Self::Plain => "Give a passphrase, a key file or a volume key.",
-            Self::Tcrypt | Self::Veracrypt => "Give a passphrase, key files, or both.",
-            Self::Cryptoloop => "Give a passphrase or a volume key.",
-            Self::LoopAes => "Give a key file of 1, 64 or 65 lines.",
+            Self::Luks1 | Self::Luks2 => {
+                "Give a passphrase, a `key_file` or the `volume_key_file`."
+            }
+            Self::Plain => "Give a passphrase, a `key_file` or a `volume_key_file`.",
+            Self::Tcrypt | Self::Veracrypt => "Give a passphrase, a `keyfile`, or both.",
+            Self::Cryptoloop => "Give a passphrase or a `volume_key_file`.",
+            Self::LoopAes => "Give a `key_file` of 1, 64 or 65 lines.",
             Self::Bestcrypt => "Give a passphrase.",
-            Self::Fvault2 => "Give a passphrase, the recovery key, or the volume key.",
+            Self::Fvault2 => "Give a passphrase, the recovery key, or the `volume_key_file`.",
             Self::Bitlk => {
-                "Give a passphrase or the recovery password, a key file with a startup key, or the \
-                 volume key."
+                "Give a passphrase or the recovery password, a `key_file` with a startup key, or \
+                 the `volume_key_file`."
             }
         }
     }
@@ -197,7 +198,7 @@ impl Format {
     /// looked for where it may stand.
     ///
     /// # Errors
-    /// [`VolumeError::LuksVersion`] and [`VolumeError::Block`].
+    /// [`VolumeError::Impossible`] for another version of LUKS, and [`VolumeError::Block`].
     pub fn detect(device: &dyn BlockDevice) -> Result<Option<Self>, VolumeError> {
         let (start, unread) = match read_up_to(device, 0, 512) {
             // A second copy may stand in a place that the device can read.
@@ -212,7 +213,10 @@ impl Format {
             Some(1) => return Ok(Some(Self::Luks1)),
             Some(2) => return Ok(Some(Self::Luks2)),
             Some(version) if !luks2::has_second_copy(device)? => {
-                return Err(VolumeError::LuksVersion { version });
+                return Err(impossible(
+                    format!("this is a LUKS volume of version {version}, which is not supported"),
+                    "Nothing was changed. Open the volume with a program that supports this version.",
+                ));
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! What headers say, as data for programs.
 
+use crate::error::impossible;
 use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
 use crate::parts::{Kind, Obstacle, Part};
 use crate::{
@@ -42,7 +43,7 @@ pub fn on(device: &dyn BlockDevice, format: Option<Format>) -> Result<Value, Vol
 /// something cannot be used.
 ///
 /// # Errors
-/// [`VolumeError::Lacks`] for a format whose header says nothing without the passphrase; those of
+/// [`VolumeError::Impossible`] for a format whose header says nothing without the passphrase; those of
 /// reading the header.
 pub fn header(format: Format, device: &dyn BlockDevice) -> Result<Value, VolumeError> {
     Ok(match format {
@@ -55,7 +56,15 @@ pub fn header(format: Format, device: &dyn BlockDevice) -> Result<Value, VolumeE
         | Format::Veracrypt
         | Format::Plain
         | Format::Cryptoloop
-        | Format::LoopAes => return Err(VolumeError::Silent { format }),
+        | Format::LoopAes => {
+            return Err(impossible(
+                format!(
+                    "{} has no header that can be read without its passphrase",
+                    format.article()
+                ),
+                "Open it with `cryptmark volume open`.",
+            ));
+        }
     })
 }
 

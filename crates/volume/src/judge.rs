@@ -297,14 +297,10 @@ impl Finding {
         self.use_.ruling(self.state)
     }
 
-    /// The remedy for a caller that can allow a loss by its name.
+    /// The remedy. A loss is allowed by its name.
     pub fn remedy(&self) -> String {
-        self.remedy_by(&format!("allow `{}`", self.state.name()))
-    }
-
-    /// The remedy for a user who allows the loss in this way, such as `confirm with --yes`.
-    pub fn remedy_by(&self, allow: &str) -> String {
-        self.advice().replace("ALLOW", allow)
+        let allow = format!("allow `{}`", self.state.name());
+        self.advice().replace("ALLOW", &allow)
     }
 
     const fn advice(&self) -> &'static str {
@@ -317,8 +313,8 @@ impl Finding {
                  that is what you want all the same, ALLOW."
             }
             (State::Keyslots, _) => {
-                "Give the passphrase or key file of each key slot to keep. If the others may be \
-                 lost, ALLOW."
+                "Where the volume stays encrypted, give each passphrase or key file with \
+                 `keep_passphrase_file` or `keep_key_file`. If they may be lost, ALLOW."
             }
             (State::Hidden, _) => "Nothing was changed. If there is none, ALLOW.",
             (State::Behind, Ruling::Refused) => {

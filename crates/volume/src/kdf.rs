@@ -3,6 +3,7 @@
 //! A header states how much work that is, and any program may have written the header. Its costs
 //! are compared with [`Limits`] before any of the work is done.
 
+use crate::error::{TOO_MUCH, impossible};
 use crate::{Hash, VolumeError};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use cipher::Key;
@@ -163,13 +164,22 @@ impl Limits {
     ) -> Result<(), VolumeError> {
         let work = works.fold(Duration::ZERO, Duration::saturating_add);
         match work > self.all_work {
-            true => Err(VolumeError::KdfAllWork {
-                work,
-                limit: self.all_work,
-            }),
+            true => Err(impossible(
+                format!(
+                    "all key slots together take about {} s on one core, and the limit is {} s",
+                    work.as_secs(),
+                    self.all_work.as_secs()
+                ),
+                "Give the `key_slot` of your passphrase, so that no other keyslot is tried.",
+            )),
             false => Ok(()),
         }
     }
+}
+
+/// The error of a derivation that needs this.
+fn too_much(needed: String) -> VolumeError {
+    impossible(format!("the key derivation needs {needed}"), TOO_MUCH)
 }
 
 /// The time in which Argon2 fills a KiB, nanoseconds.
@@ -184,10 +194,9 @@ impl Kdf {
     /// Derives a key of `length` bytes.
     ///
     /// # Errors
-    /// [`VolumeError::KdfWork`], [`VolumeError::KdfMemory`] and [`VolumeError::KdfLanes`] if more
-    /// than `limits` is asked for; [`VolumeError::KdfParameter`] if the standard
-    /// has no such derivation; [`VolumeError::OutOfMemory`]; [`VolumeError::Stopped`] if `limits`
-    /// say so.
+    /// [`VolumeError::KdfWork`] and [`VolumeError::Impossible`] if more than `limits` is asked for or
+    /// the standard has no such derivation; [`VolumeError::OutOfMemory`]; [`VolumeError::Stopped`] if
+    /// `limits` say so.
     pub fn derive(
         &self,
         passphrase: &[u8],
@@ -220,7 +229,10 @@ impl Kdf {
         limits: &Limits,
     ) -> Result<(), VolumeError> {
         let least = |what, got: u64, least: u64| match got < least {
-            true => Err(VolumeError::KdfParameter { what, got, least }),
+            true => Err(impossible(
+                format!("the key derivation has {got} {what}, and the minimum is {least}"),
+                format!("Give at least {least} {what}. A header with less is damaged."),
+            )),
             false => Ok(()),
         };
         match *self {
@@ -234,20 +246,17 @@ impl Kdf {
                 least("passes", time.into(), 1)?;
                 least("lanes", lanes.into(), 1)?;
                 if lanes > limits.lanes {
-                    return Err(VolumeError::KdfLanes {
-                        lanes,
-                        limit: limits.lanes,
-                    });
+                    let limit = limits.lanes;
+                    return Err(too_much(format!("{lanes} lanes, and the limit is {limit}")));
                 }
                 let least_kib = u64::from(lanes) * u64::from(LEAST_LANE_KIB);
                 least("KiB of memory", memory_kib.into(), least_kib)?;
                 least("bytes of salt", salt.len() as u64, LEAST_SALT as u64)?;
                 least("bytes of key", length as u64, LEAST_KEY as u64)?;
                 if memory_kib > limits.memory_kib {
-                    return Err(VolumeError::KdfMemory {
-                        memory_kib,
-                        limit_kib: limits.memory_kib,
-                    });
+                    let limit = limits.memory_kib;
+                    let needed = format!("{memory_kib} KiB of memory, and the limit is {limit}");
+                    return Err(too_much(needed));
                 }
             }
         }

@@ -3,6 +3,7 @@
 //!
 //! Source: cryptsetup, lib/loopaes/loopaes.c; loop-AES's README.
 
+use crate::error::impossible;
 use crate::plain::Place;
 use crate::{Format, Hash, Mapping, Secret, VolumeError};
 use block::BlockDevice;
@@ -35,9 +36,8 @@ impl Opening {
     /// noise.
     ///
     /// # Errors
-    /// [`VolumeError::SecretKind`] for a secret that is not a key file,
-    /// [`VolumeError::KeyFileLines`] for a key file whose lines are not 1, 64 or 65, or differ in
-    /// length, [`VolumeError::EncryptedKeyFile`] for one that GnuPG encrypted,
+    /// [`VolumeError::SecretKind`] for a secret that is not a key file, [`VolumeError::Impossible`]
+    /// for one that GnuPG encrypted or whose lines are not 1, 64 or 65 of one length,
     /// [`VolumeError::Cipher`], [`VolumeError::DataArea`] and [`VolumeError::DataAlignment`].
     pub fn mapping(
         &self,
@@ -54,7 +54,11 @@ impl Opening {
             }
         };
         if file.starts_with(b"-----BEGIN PGP") || file.first().is_some_and(|byte| byte >> 7 == 1) {
-            return Err(VolumeError::EncryptedKeyFile);
+            return Err(impossible(
+                "the key file is encrypted with GnuPG",
+                "Decrypt the key file first and pipe the result in: gpg -d FILE | cryptmark volume … \
+                 `key_file` -",
+            ));
         }
         let ends = |byte: &u8| matches!(byte, b'\n' | b'\r' | 0);
         let lines = || file.split(ends).filter(|line| !line.is_empty());
@@ -65,7 +69,13 @@ impl Opening {
             1 => ("cbc-plain64", 0),
             KEYS if even => ("cbc-lmk", 0x55),
             65 if even => ("cbc-lmk", 0xF4),
-            lines => return Err(VolumeError::KeyFileLines { lines, even }),
+            lines => {
+                let lengths = if even { "" } else { " of different lengths" };
+                return Err(impossible(
+                    format!("the key file has {lines} lines{lengths}"),
+                    "Give a key file with 1, 64 or 65 lines of equal length.",
+                ));
+            }
         };
         let spec: CipherSpec = match count {
             1 => format!("{}-{notation}", self.cipher),
@@ -78,10 +88,11 @@ impl Opening {
             _ => Hash::Sha512,
         });
         if hash.digest_bytes() < self.key_bytes {
-            return Err(VolumeError::ShortHash {
-                hash,
-                key_bytes: self.key_bytes,
-            });
+            let (digest, key) = (hash.digest_bytes(), self.key_bytes);
+            return Err(impossible(
+                format!("{hash} gives {digest} bytes, and the key has {key}"),
+                "Choose a longer `hash` or a shorter `key_size`.",
+            ));
         }
         let key = Key::filled(count * self.key_bytes, |keys| {
             for (key, line) in keys.chunks_exact_mut(self.key_bytes).zip(lines()) {

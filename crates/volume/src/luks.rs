@@ -1,5 +1,6 @@
 //! Constants and functions that both versions of LUKS share.
 
+use crate::error::{impossible, no_such_keyslot};
 use crate::{Hash, Kdf, Limits, VolumeError};
 use cipher::{CipherError, Key};
 use uuid::{Builder, Uuid};
@@ -53,10 +54,7 @@ pub(crate) fn free_slot(
         }
         Some(slot) if is_used(&slot) => Err(VolumeError::KeyslotInUse { slot }),
         Some(slot) if slot < slots => Ok(slot),
-        Some(slot) => Err(VolumeError::KeyslotNumber {
-            slot,
-            last: slots - 1,
-        }),
+        Some(slot) => Err(no_such_keyslot(slot, slots - 1)),
     }
 }
 
@@ -70,14 +68,15 @@ fn new_uuid() -> Result<String, VolumeError> {
 /// The UUID that the user gave, as it is written, or a new one.
 ///
 /// # Errors
-/// [`VolumeError::Uuid`] for what is none: 36 characters, as uuid_parse(3) takes them.
+/// [`VolumeError::Impossible`] for what is none: 36 characters, as uuid_parse(3) takes them.
 pub fn checked_uuid(uuid: Option<&str>) -> Result<String, VolumeError> {
     let Some(text) = uuid else { return new_uuid() };
     match Uuid::try_parse(text) {
         Ok(uuid) if text.len() == 36 => Ok(uuid.to_string()),
-        _ => Err(VolumeError::Uuid {
-            text: text.to_owned(),
-        }),
+        _ => Err(impossible(
+            format!("`{text}` is not a UUID"),
+            "Give a UUID such as 123e4567-e89b-42d3-a456-426614174000, or omit it for a random one.",
+        )),
     }
 }
 
@@ -88,11 +87,11 @@ pub(crate) fn checked_text(
     room: usize,
 ) -> Result<String, VolumeError> {
     if text.len() >= room || text.contains('\0') {
-        return Err(VolumeError::TextLength {
-            what,
-            got: text.len(),
-            room: room - 1,
-        });
+        let (got, room) = (text.len(), room - 1);
+        return Err(impossible(
+            format!("the {what} has {got} bytes, and there is room for {room}"),
+            "Give a shorter text.",
+        ));
     }
     Ok(text.to_owned())
 }

@@ -255,7 +255,7 @@ impl Opening {
     ///
     /// # Errors
     /// [`VolumeError::Judged`], and those of the format's own function. With [`Access::Write`]:
-    /// [`VolumeError::Cut`], [`VolumeError::Converting`] and [`VolumeError::Unencrypted`] for a
+    /// [`VolumeError::Cut`] and [`VolumeError::Standing`] for a
     /// volume of which a part is missing or not encrypted.
     pub fn unlock(
         &self,

@@ -38,6 +38,7 @@ pub use reencrypt::{check_in_place, is_beside, left, opened};
 #[doc(hidden)]
 pub use wipe::{check_blank, check_content, reserve};
 
+use crate::error::impossible;
 use crate::judge::State;
 use crate::tcrypt::{Family, Opening};
 use crate::{Format, Limits, Parameters, VolumeError};
@@ -65,13 +66,6 @@ impl Options {
     fn tcrypt(&self, family: Family) -> Result<Opening, VolumeError> {
         self.parameters.check(family.format())?;
         self.parameters.tcrypt(family)
-    }
-}
-
-fn impossible(what: impl Into<String>, instead: impl Into<String>) -> VolumeError {
-    VolumeError::Impossible {
-        what: what.into(),
-        instead: instead.into(),
     }
 }
 

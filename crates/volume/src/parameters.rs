@@ -1,6 +1,7 @@
 //! [`Parameters`]: what a user says of a volume beyond its secret, as texts and numbers.
 
-use crate::plain::{Hashing, Place, UnknownHash};
+use crate::error::impossible;
+use crate::plain::{Hashing, Place, unknown_hash};
 use crate::tcrypt::{Family, Keyfiles, Prf};
 use crate::{Format, Hash, Opening, VolumeError, cryptoloop, loopaes, plain, tcrypt};
 use cipher::{CipherSpec, SectorLayout, SectorSize};
@@ -71,7 +72,12 @@ impl Parameters {
             Format::Bitlk => Opening::Bitlk,
             Format::Fvault2 => Opening::Fvault2,
             Format::Bestcrypt if self.experimental => Opening::Bestcrypt,
-            Format::Bestcrypt => return Err(VolumeError::Unpublished),
+            Format::Bestcrypt => {
+                return Err(impossible(
+                    "BestCrypt's numbering of data sectors is not published",
+                    "Give `experimental` to read it with a guessed numbering.",
+                ));
+            }
         })
     }
 
@@ -152,24 +158,22 @@ impl Parameters {
     /// The hash, of LUKS.
     ///
     /// # Errors
-    /// [`VolumeError::UnknownHash`].
+    /// [`VolumeError::Impossible`].
     pub fn hash(&self) -> Result<Option<Hash>, VolumeError> {
-        let named = |name: &String| {
-            let text = name.clone();
-            Hash::named(name).ok_or(UnknownHash { text })
-        };
-        Ok(self.hash.as_ref().map(named).transpose()?)
+        let named = |name: &String| Hash::named(name).ok_or_else(|| unknown_hash(name));
+        self.hash.as_ref().map(named).transpose()
     }
 
     /// The length of the key, bytes.
     ///
     /// # Errors
-    /// [`VolumeError::KeyBits`].
+    /// [`VolumeError::Impossible`].
     pub fn key_bytes(&self) -> Result<Option<usize>, VolumeError> {
         match self.key_size {
-            Some(bits) if bits == 0 || !bits.is_multiple_of(8) || bits > 65_536 => {
-                Err(VolumeError::KeyBits { bits })
-            }
+            Some(bits) if bits == 0 || !bits.is_multiple_of(8) || bits > 65_536 => Err(impossible(
+                format!("a key of {bits} bits is not possible"),
+                "Give a multiple of 8, as in `key_size` 256.",
+            )),
             bits => Ok(bits.map(|bits| bits / 8)),
         }
     }
@@ -177,9 +181,15 @@ impl Parameters {
     /// The encryption sector size.
     ///
     /// # Errors
-    /// [`VolumeError::SectorBytes`].
+    /// [`VolumeError::Impossible`].
     pub fn sector_size(&self) -> Result<Option<SectorSize>, VolumeError> {
-        let size = |bytes| SectorSize::from_bytes(bytes).ok_or(VolumeError::SectorBytes { bytes });
+        let wrong = |bytes| {
+            impossible(
+                format!("encryption sectors of {bytes} bytes are not possible"),
+                "Give a `sector_size` of 512, 1024, 2048 or 4096.",
+            )
+        };
+        let size = |bytes| SectorSize::from_bytes(bytes).ok_or_else(|| wrong(bytes));
         self.sector_size.map(size).transpose()
     }
 
@@ -210,8 +220,7 @@ impl Parameters {
     /// The way to open a plain volume.
     ///
     /// # Errors
-    /// [`VolumeError::Cipher`], [`VolumeError::KeyBits`], [`VolumeError::UnknownHash`] and
-    /// [`VolumeError::SectorBytes`].
+    /// [`VolumeError::Cipher`] and [`VolumeError::Impossible`].
     pub fn plain(&self) -> Result<plain::Opening, VolumeError> {
         let notation = self.cipher.as_deref().unwrap_or(PLAIN_CIPHER);
         let spec: CipherSpec = notation.parse()?;

@@ -41,7 +41,7 @@ impl Place {
     /// header. Only the second writes to data.
     ///
     /// # Errors
-    /// [`VolumeError::Block`] with what is wrong there, [`VolumeError::Beside`], and for all uses
+    /// [`VolumeError::Block`] with what is wrong there, [`VolumeError::Standing`], and for all uses
     /// but [`Use::Read`] [`VolumeError::RecoveryNeeded`] while the volume is encrypted or decrypted
     /// in place; those of [`judge::check_device`].
     pub fn open(path: &Path, header: Option<&Path>, use_: Use) -> Result<Self, VolumeError> {

@@ -2,6 +2,7 @@
 //!
 //! Source: cryptsetup(8), plain mode; lib/crypt_plain.c for the hashing.
 
+use crate::error::impossible;
 use crate::mapping::{data_of_size, data_to_end, key_for};
 use crate::{Hash, Mapping, Secret, VolumeError};
 use block::BlockDevice;
@@ -48,29 +49,20 @@ pub struct Hashing {
     pub length: Option<usize>,
 }
 
-/// A `--hash` that is not known.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown hash `{text}`")]
-pub struct UnknownHash {
-    /// The text that the user gave.
-    pub text: String,
-}
-
-impl UnknownHash {
-    /// The remedy, in one sentence.
-    pub fn remedy(&self) -> String {
-        let names = Hash::ALL.map(Hash::name);
-        format!("Use one of: {}. `plain` means no hash.", names.join(", "))
-    }
+/// The error of a hash that is not known.
+pub(crate) fn unknown_hash(text: &str) -> VolumeError {
+    let names = Hash::ALL.map(Hash::name).join(", ");
+    impossible(
+        format!("unknown hash `{text}`"),
+        format!("Use one of: {names}. `plain` means no hash."),
+    )
 }
 
 impl FromStr for Hashing {
-    type Err = UnknownHash;
+    type Err = VolumeError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownHash> {
-        let unknown = || UnknownHash {
-            text: text.to_owned(),
-        };
+    fn from_str(text: &str) -> Result<Self, VolumeError> {
+        let unknown = || unknown_hash(text);
         let (name, length) = match text.split_once(':') {
             None => (text, None),
             Some((name, length)) => (name, Some(length.parse().map_err(|_| unknown())?)),
@@ -159,10 +151,11 @@ impl Place {
             false => 1,
         };
         if !self.skip.is_multiple_of(skip_unit) {
-            return Err(VolumeError::SkipAlignment {
-                skip: self.skip,
-                unit: skip_unit,
-            });
+            let skip = self.skip;
+            return Err(impossible(
+                format!("a skip of {skip} sectors is not a multiple of the encryption sector size"),
+                format!("Give a `skip` that is a multiple of {skip_unit}."),
+            ));
         }
         let key = key_for(&spec, &key);
         let data = match self.size {

@@ -140,21 +140,27 @@ impl Given {
             }
             Self::Mark => {
                 "The file begins with a byte order mark, which counts as part of the secret. Save \
-                 it as UTF-8 without one."
+                 it as UTF-8 without one. `cryptmark volume recall` tries it without."
             }
             Self::Utf16 => {
                 "The file is UTF-16, and its bytes count as they are. Save it as UTF-8 without a \
-                 byte order mark."
+                 byte order mark. `cryptmark volume recall` tries it without."
             }
-            Self::Zero => "The zero byte in it counts as part of the passphrase. Remove it.",
-            Self::Space => "The space at its end counts as part of the passphrase. Remove it.",
+            Self::Zero => {
+                "The zero byte in it counts as part of the passphrase. Remove it. `cryptmark volume \
+                 recall` tries it without."
+            }
+            Self::Space => {
+                "The space at its end counts as part of the passphrase. Remove it. `cryptmark volume \
+                 recall` tries it without."
+            }
             Self::Line => {
                 "The newline at its end counts as part of the key. If the file holds a passphrase, \
-                 give it as a passphrase."
+                 give it with `passphrase_file`."
             }
             Self::Other => {
-                "Check the passphrase and its keyboard layout, or give the right key file or \
-                 keyslot."
+                "Check the passphrase and its keyboard layout, or give the right `key_file` or \
+                 `key_slot`."
             }
         }
     }

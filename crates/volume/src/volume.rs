@@ -1,5 +1,6 @@
 //! [`Volume`]: an encrypted volume in a file or on a disk, open like a file.
 
+use crate::error::impossible;
 use crate::judge::{State, Use};
 use crate::locked::Locked;
 use crate::place::{Place, Site};
@@ -361,7 +362,7 @@ pub fn wrapped(device: &dyn BlockDevice) -> Option<&'static Wrapped> {
 /// LUKS is.
 ///
 /// # Errors
-/// [`VolumeError::OtherFormat`].
+/// [`VolumeError::Impossible`].
 pub fn check_searched(
     format: Format,
     parameters: &Parameters,
@@ -375,7 +376,10 @@ pub fn check_searched(
     let begins =
         unaligned::read_up_to(header, 0, 512).is_ok_and(|start| start.starts_with(luks::MAGIC));
     match Format::detect(header) {
-        Ok(Some(found)) if begins => Err(VolumeError::OtherFormat { found, format }),
+        Ok(Some(found)) if begins => Err(impossible(
+            format!("this is a {} volume, not {}", found.title(), format.title()),
+            format!("Omit `type`, or give `type` {found}."),
+        )),
         _ => Ok(()),
     }
 }

@@ -1,5 +1,6 @@
 //! [`Warning`]: what an owner should know of a volume that opens all the same.
 
+use crate::error::standing;
 use crate::integrity::repeats_key_stream;
 use crate::{Access, Damage, Format, Opened, Row, SealedMapping, Storage, VolumeError};
 use block::{BlockDevice, ByteRange};
@@ -109,11 +110,16 @@ impl Warning {
                 needed,
                 got,
             }),
-            Self::Unprotected { .. } | Self::UnknownParts { .. } => {
-                Some(VolumeError::Converting { format })
-            }
+            Self::Unprotected { .. } | Self::UnknownParts { .. } => Some(converting(format)),
             // No header says so: the user does.
-            Self::Plaintext if format == Format::Bitlk => Some(VolumeError::Unencrypted { format }),
+            Self::Plaintext if format == Format::Bitlk => Some(standing(
+                format!(
+                    "the data of this {} volume are not encrypted, and what is written would not be \
+                     either",
+                    format.title()
+                ),
+                "Open the volume with `read_only`. To write, encrypt it with Windows first.",
+            )),
             Self::Plaintext
             | Self::ClearKey
             | Self::RepeatedKeyStream
@@ -220,7 +226,7 @@ impl Opened {
             return Ok(self);
         }
         let unsettled = self.bitlk.as_ref().is_some_and(|bitlk| bitlk.is_unsettled);
-        let unsettled = unsettled.then_some(VolumeError::Converting { format });
+        let unsettled = unsettled.then(|| converting(format));
         let mut refusals = self.warnings.iter().map(|warning| warning.refusal(format));
         match unsettled.or_else(|| refusals.find_map(|refusal| refusal)) {
             Some(refusal) => Err(refusal),
@@ -275,4 +281,16 @@ impl Opened {
             None => rows.all(|row| is_null(&row.mapping.spec.to_string())),
         }
     }
+}
+
+/// The error of writing a volume of which a part is encrypted, and whose state could not be kept.
+fn converting(format: Format) -> VolumeError {
+    let what = format!(
+        "the encryption or decryption of this {} volume has not finished",
+        format.title()
+    );
+    standing(
+        what,
+        "Open the volume with `read_only`, or let Windows finish.",
+    )
 }

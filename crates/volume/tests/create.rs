@@ -427,7 +427,7 @@ fn data_keep_their_content_under_another_key_size_and_version() {
         reencrypt(&Site::new(path, None), Change::Anew, &options, &caller)
     };
     let no_room = again(&unwatched).unwrap_err();
-    assert!(matches!(no_room, VolumeError::NoJournal { .. }));
+    assert!(no_room.to_string().contains("no room for a journal"));
     assert!(convert(&place(), Format::Luks2).unwrap());
     assert!(!convert(&place(), Format::Luks2).unwrap());
     assert!(convert(&place(), Format::Plain).is_err());

@@ -221,23 +221,17 @@ fn too_much_work_is_refused_before_it_is_begun() {
         "the key derivation takes about 1717 s on one core, and the limit is 188 s"
     );
     let error = refused(argon2(1, u32::MAX, 1), &salt, 64);
-    assert!(matches!(
-        error,
-        VolumeError::KdfMemory {
-            memory_kib: u32::MAX,
-            limit_kib: 4_194_304
-        }
-    ));
+    assert_eq!(
+        error.to_string(),
+        "the key derivation needs 4294967295 KiB of memory, and the limit is 4194304"
+    );
     let error = refused(argon2(u32::MAX, 1 << 20, 4), &salt, 64);
     assert!(matches!(error, VolumeError::KdfWork { work, .. } if work.as_secs() > 1 << 31));
     let error = refused(argon2(1, u32::MAX, u32::MAX), &salt, 64);
-    assert!(matches!(
-        error,
-        VolumeError::KdfLanes {
-            lanes: u32::MAX,
-            limit: 4
-        }
-    ));
+    assert_eq!(
+        error.to_string(),
+        "the key derivation needs 4294967295 lanes, and the limit is 4"
+    );
 }
 
 #[test]
@@ -309,7 +303,7 @@ fn what_the_standard_does_not_have_is_refused() {
         (ARGON2, &salt[..], 0),
     ] {
         let error = refused(kdf, salt, length);
-        assert!(matches!(error, VolumeError::KdfParameter { .. }), "{error}");
+        assert!(error.to_string().contains("the minimum is"), "{error}");
     }
 }
 

@@ -5,7 +5,7 @@ use crate::cli::progress::Progress;
 use crate::cli::report::{check, put};
 use crate::cli::volume::disk::Disk;
 use crate::cli::whole::Kind;
-use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
+use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::preset::Preset;
 use block::{BlockDevice, FileDevice, FileOptions, PathKind};
 use bytesize::ByteSize;
@@ -268,6 +268,6 @@ impl From<FitError> for Failure {
             FitError::Drive(_) => 2,
             FitError::Block(_) | FitError::Probe { .. } | FitError::NoTime { .. } => 1,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }

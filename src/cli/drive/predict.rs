@@ -6,7 +6,7 @@ use crate::cli::progress::Progress;
 use crate::cli::report::check;
 use crate::cli::run::check_rates;
 use crate::cli::whole::Kind;
-use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
+use crate::cli::{Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
 use lab::experiment::{Changes, Experiment, PlanError};
@@ -262,7 +262,7 @@ impl Host<'_> {
                     TrialError::Interrupted => 130,
                     _ => 1,
                 };
-                Err(Failure::of(code, &error, error.cli_remedy()))
+                Err(Failure::of(code, &error, error.remedy()))
             }
         }
     }

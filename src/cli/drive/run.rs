@@ -6,7 +6,7 @@ use super::{go_on, put_json, share};
 use crate::cli::progress::Progress;
 use crate::cli::report::check;
 use crate::cli::whole::Kind;
-use crate::cli::{CliRemedy, Failure, print, stop_on_signal};
+use crate::cli::{Failure, print, stop_on_signal};
 use ::drive::DriveError;
 use ::drive::ftl::{Layout, Policy, WearLevelling};
 use ::drive::replay::{Replay, ReplayError};
@@ -180,7 +180,7 @@ fn open(path: &Path) -> Result<Reader<BufReader<File>>, Failure> {
 }
 
 fn unplayable(error: &ReplayError, name: &str) -> Failure {
-    let failure = Failure::of(2, error, error.cli_remedy());
+    let failure = Failure::of(2, error, error.remedy());
     match error {
         ReplayError::Trace(_) => failure.within(name),
         _ => failure,

@@ -1,10 +1,10 @@
 //! The destinations of a run: the store, the output that the user asked for, and a baseline.
 
 use super::shard;
-use crate::cli::plain::word;
 use crate::cli::progress::Progress;
 use crate::cli::whole::{self, Kind};
 use crate::cli::{Failure, compare, open_store_to_measure, print, report, style, told, waiting};
+use block::plain::word;
 use clap::Args;
 use lab::record::{Run, Shard};
 use lab::session::{Observer, SessionError, Visit};

@@ -5,8 +5,8 @@ mod devices;
 pub use devices::{Devices, Volume};
 
 use super::{losses, recognise};
-use crate::cli::plain::word;
 use crate::cli::{Failure, limits};
+use block::plain::word;
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

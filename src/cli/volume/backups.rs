@@ -1,8 +1,8 @@
 //! `cryptmark volume header backups`: what is kept of a volume, in the user's state folder.
 
 use super::arguments::Volume;
-use crate::cli::plain::word;
 use crate::cli::{Failure, print};
+use block::plain::word;
 use etcetera::BaseStrategy;
 use jiff::civil::DateTime;
 use std::path::PathBuf;

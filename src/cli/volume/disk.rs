@@ -2,7 +2,7 @@
 
 mod names;
 
-use crate::cli::{CliRemedy, Failure};
+use crate::cli::Failure;
 use block::hold::{self, Hold, Users};
 use block::{BlockDevice, BlockError, ByteRange, Engine, PathKind};
 pub use names::Names;
@@ -219,6 +219,6 @@ impl From<DiskError> for Failure {
             error if error.is_bad_input() => 2,
             _ => 1,
         };
-        Self::of(code, &error, error.cli_remedy())
+        Self::of(code, &error, error.remedy())
     }
 }

@@ -2,9 +2,9 @@
 
 use super::disk::Names;
 use super::recognise;
-use crate::cli::plain::word;
 use crate::cli::{Failure, print};
 use block::BlockDevice;
+use block::plain::word;
 use block::signature;
 use bytesize::ByteSize;
 use clap::Args;

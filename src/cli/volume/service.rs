@@ -15,7 +15,7 @@ use super::open::unlock;
 use super::protection::ProtectionArguments;
 use super::secrets::SecretArguments;
 use crate::cli::confine::{Confinement, lacking, use_};
-use crate::cli::{CliRemedy, Failure, count_signals, print, print_done, stop_on_signal, unseen};
+use crate::cli::{Failure, count_signals, print, print_done, stop_on_signal, unseen};
 use ::serve::Export;
 use ::serve::service::{
     Ending, Place, Record, Served, Service, ServiceError, Terms, Unmounter, make_way, obey,
@@ -333,7 +333,7 @@ impl Failure {
             error if error.is_bad_input() => 2,
             _ => 1,
         };
-        Self::of(code, error, error.cli_remedy())
+        Self::of(code, error, error.remedy())
     }
 }
 

@@ -1,9 +1,10 @@
 //! `cryptmark volume status`: what is served and mounted, and what killed
 //! servers have left.
 
-use crate::cli::plain::{line, word};
+use crate::cli::plain::line;
 use crate::cli::{Failure, print};
 use ::serve::service::{FILE, Found, Place, Record, list};
+use block::plain::word;
 use clap::Args;
 
 /// Options of `cryptmark volume status`.

@@ -184,7 +184,7 @@ impl PlanError {
                 suggestion: Some(key),
                 ..
             } => {
-                format!("Did you mean `{key}`? `cryptmark plans show quick` prints a plan to copy.")
+                format!("Did you mean {key:?}? `cryptmark plans show quick` prints a plan to copy.")
             }
             Self::Syntax { .. } => "`cryptmark plans show quick` prints a plan to copy.".into(),
             Self::Workload { .. } | Self::Range { .. } => {
@@ -215,7 +215,7 @@ impl PlanError {
                  workloads. `cryptmark plans show snia` prints a plan to copy."
                     .into()
             }
-            Self::SteadyRounds { needed, .. } => format!("Use {needed} repetitions or more."),
+            Self::SteadyRounds { needed, .. } => format!("Use `repeat` {needed} or more."),
             Self::Until => "Give numbers between these.".into(),
             Self::PlainPolicy => {
                 "Omit it. The policies are pass, block, filled and unpartitioned.".into()
@@ -254,7 +254,7 @@ impl PlanError {
                 )
             }
             Self::TooSmall { needed, .. } => {
-                format!("Use a size of {} or more.", needed.display().si_short())
+                format!("Use `size` {} or more.", needed.display().si_short())
             }
             Self::Encryption(error) => error.remedy(),
             Self::Published(error) => error.remedy(),

@@ -63,7 +63,7 @@ impl ShardError {
             Self::Number(_) => "Write the number of the shard and the number of all shards, \
                                 as in 3/40."
                 .into(),
-            Self::OutOfRange { of, .. } => format!("Give a shard from 1/{of} to {of}/{of}."),
+            Self::OutOfRange { of, .. } => format!("Give `shard` 1/{of} to {of}/{of}."),
             Self::Plan(error) => error.remedy(),
             Self::Syntax { .. } => {
                 "Write the file again: `cryptmark fleet plan PLAN -o FILE.toml`.".into()
@@ -77,10 +77,8 @@ impl ShardError {
             Self::NoRate(cipher) => {
                 format!("Write the rate into the plan: cpu = {{ \"{cipher}\" = \"1500MB/s\" }}.")
             }
-            Self::Steady => "Give every drive its own run: divide by system=drive:NAME.".into(),
-            Self::NoMatrix(_) => {
-                "Give a number of hosts. The plan itself says what to combine.".into()
-            }
+            Self::Steady => "Give every drive its own run: `matrix` system=drive:NAME.".into(),
+            Self::NoMatrix(_) => "Use `hosts` N. The plan itself says what to combine.".into(),
             Self::Axis(_) => {
                 "Write system=NAME, cipher=NAME, workload=NAME or seed=1..20. You can repeat each \
                  of them."

@@ -89,7 +89,7 @@ impl ServedError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { package, .. } => format!("Install {package}."),
-            Self::Unreachable { .. } => "Measure in a directory, in a file or on a disk.".into(),
+            Self::Unreachable { .. } => "Give `at` a directory, a file or a disk.".into(),
             Self::Refused { .. } => "Choose a cipher that the program supports.".into(),
             Self::Failed { .. } => "Run the program by hand to see its messages.".into(),
             Self::Server(error) => error.remedy().into(),

@@ -101,19 +101,19 @@ impl StorageError {
     pub fn remedy(&self) -> String {
         match self {
             Self::Missing { .. } | Self::Kind { .. } => {
-                "Name a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
+                "Give `at` a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
                     .into()
             }
             #[cfg(target_os = "linux")]
             Self::Export(error) => error.remedy().into(),
             #[cfg(not(target_os = "linux"))]
-            Self::NeedsLinux { .. } => "Name a directory or a file.".into(),
+            Self::NeedsLinux { .. } => "Give `at` a directory or a file.".into(),
             Self::NotADirectory { .. } => {
                 "Name a directory. Files and devices are measured by `cryptmark run`.".into()
             }
-            Self::Memory { .. } => "Use a smaller size, or measure in a directory.".into(),
+            Self::Memory { .. } => "Use a smaller `size`.".into(),
             Self::TooSmall { available, .. } => {
-                format!("Use a size of {available} or less, or choose another place.")
+                format!("Use `size` {available} or less, or choose another place.")
             }
             Self::Block(error) => error.remedy().to_owned(),
         }

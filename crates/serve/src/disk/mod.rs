@@ -74,7 +74,8 @@ impl DiskError {
     pub fn remedy(&self) -> String {
         match self {
             Self::MaybeInUse { .. } => {
-                "End that first. Or call both exports by their names, if the server has several."
+                "End that first: see `cryptmark volume status`. Or call both exports by their \
+                 names, if the server has several."
             }
             Self::Lock { .. } => "Check the folder and its permissions.",
             Self::Start(_) => "Check that there is room for temporary files.",

@@ -5,6 +5,7 @@ use crate::nbd::ServeError;
 #[cfg(feature = "ublk")]
 use crate::ublk::UblkError;
 use block::BlockError;
+use block::plain::word;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
@@ -221,7 +222,9 @@ impl ServiceError {
     /// The remedy, in a sentence or two.
     pub fn remedy(&self) -> String {
         match self {
-            Self::Served { .. } => "End that first.",
+            Self::Served { image, .. } => {
+                return format!("End that first: cryptmark volume umount {}", word(image));
+            }
             Self::InUse { .. } => {
                 "Close the files that are open there and leave the directory, then try again. \
                  fuser -vm lists the processes."
@@ -249,7 +252,7 @@ impl ServiceError {
             Self::Ended(ending) => &ending.remedy,
             Self::Panicked => "Start it again. Its messages above help to find the error.",
             Self::Unmounter(_) => "Check the limits of processes and memory (ulimit -a).",
-            Self::NoUnmounter => "When this server has ended, end its service once more.",
+            Self::NoUnmounter => "When this server has ended, run `cryptmark volume umount`.",
             Self::Record(_) => {
                 "Check the runtime directory: /run/cryptmark, or cryptmark in $XDG_RUNTIME_DIR."
             }
@@ -258,7 +261,7 @@ impl ServiceError {
                 "Name a directory of your own, such as one below /mnt or your home."
             }
             Self::NotEmpty { .. } => {
-                "Name an empty directory, or confirm it. Its contents are hidden until the volume \
+                "Name an empty directory, or give `yes`. Its contents are hidden until the volume \
                  is unmounted."
             }
             Self::MountPoint { .. } => "Name an existing, empty directory.",
@@ -269,14 +272,19 @@ impl ServiceError {
                 "Name a new file in a directory of your own."
             }
             Self::Private { .. } => "Check the free space and the permissions.",
-            Self::OnlyRoot { .. } => "Mount it as root, or serve it as a file.",
+            Self::OnlyRoot { .. } => "Mount it as root, or serve it with `as` file.",
             Self::NoProgram { program, .. } => {
-                return format!("Install it (package {program}), or serve the volume as a file.");
+                return format!(
+                    "Install it (package {program}), or serve the volume with `as` file."
+                );
             }
             Self::FileSystem { .. } => {
-                "Check that it holds one, or name its type. A file needs no file system."
+                "Check that it holds one, or name its type with `fs_type`. `as` file needs no file \
+                 system."
             }
-            Self::NoUblk { .. } => "Do the same with a program that was built with ublk.",
+            Self::NoUblk { .. } => {
+                "Do the same with a program that was built with the feature `ublk`."
+            }
             Self::Fuse(error) => error.remedy(),
             Self::Nbd(error) => error.remedy(),
             #[cfg(feature = "ublk")]

@@ -12,6 +12,7 @@ use super::conversion::ConversionState;
 use super::header::{Header, Method};
 use super::protector::{Protector, ProtectorKind};
 use super::{damaged, recovery};
+use crate::error::impossible;
 use crate::fields::Fields;
 use crate::key_text;
 use crate::{Damage, Format, Given, Hash, Kdf, Limits, Secret, Unlocked, VolumeError};
@@ -64,7 +65,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::NoProtectorFits`], [`VolumeError::RecoveryPassword`],
     /// [`VolumeError::SecretKind`], [`VolumeError::SecretLength`], [`VolumeError::WrongVolumeKey`];
-    /// [`VolumeError::KdfAllWork`]; [`VolumeError::Header`] if the metadata do not
+    /// [`VolumeError::Impossible`]; [`VolumeError::Header`] if the metadata do not
     /// match the encrypted digest.
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         let is_given = !matches!(secret, Secret::Passphrase(typed) if typed.is_empty());
@@ -339,7 +340,12 @@ fn startup_key(file: &[u8]) -> Result<Option<Offer>, VolumeError> {
     if fields.le32(0) as usize != file.len() || fields.le32(4) != 1 || fields.le32(8) != 48 {
         return Ok(None);
     }
-    let broken = |damage| VolumeError::StartupKey { damage };
+    let broken = |damage: Damage| {
+        impossible(
+            format!("the startup key cannot be used: {damage}"),
+            "Check that it is the right file, that its name ends in .BEK, and that it is complete.",
+        )
+    };
     let missing = || {
         broken(Damage::Missing {
             field: "external key".into(),

@@ -71,22 +71,15 @@ impl VolumeError {
             | Self::Unverified { .. } => Verdict::Failed,
             Self::LastKeyslot { .. }
             | Self::Judged(_)
-            | Self::Beside { .. }
             | Self::Standing { .. }
-            | Self::LeftBehind { .. }
-            | Self::Longer { .. }
             | Self::HeaderChanged { .. }
             | Self::Reencrypting
-            | Self::Converting { .. }
             | Self::Unfinished(_)
-            | Self::Unencrypted { .. }
             | Self::RecoveryNeeded
             | Self::UnboundReencryption
             | Self::Decrypted { .. }
             | Self::OtherData
             | Self::ForeignReencryption
-            | Self::FormerReencryption
-            | Self::Stranger { .. }
             | Self::Unwritable { .. } => Verdict::Protected,
             Self::Stopped | Self::Block(BlockError::Interrupted) => Verdict::Interrupted,
             Self::Block(

@@ -19,7 +19,7 @@ impl Header {
     ///
     /// # Errors
     /// [`VolumeError::NoKeyslotFits`]; [`VolumeError::NoKeyslot`] if the metadata hold no
-    /// wrapped keys; [`VolumeError::SecretLength`], [`VolumeError::KdfAllWork`] and those of
+    /// wrapped keys; [`VolumeError::SecretLength`], [`VolumeError::Impossible`] and those of
     /// [`Kdf::derive`](crate::Kdf::derive).
     pub fn unlock(&self, secret: &Secret, limits: &Limits) -> Result<Unlocked, VolumeError> {
         if let Secret::VolumeKey(key) = secret {

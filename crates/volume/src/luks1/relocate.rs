@@ -4,6 +4,7 @@
 //! sector. So a power cut leaves the old place or the new one.
 
 use super::header::{Header, KEYSLOT_BYTES, KEYSLOTS, KEYSLOTS_AT, Keyslot};
+use crate::error::conversion_room;
 use crate::keyslot::{AREA_UNIT, SECTOR, gaps, wipe};
 use crate::{VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
@@ -28,7 +29,7 @@ impl Header {
     /// places of key material.
     ///
     /// # Errors
-    /// [`VolumeError::ConversionRoom`] before anything is written, and those of
+    /// [`VolumeError::Impossible`] before anything is written, and those of
     /// writing.
     pub(crate) fn move_material(
         &mut self,
@@ -39,7 +40,7 @@ impl Header {
         let mut moves = Vec::new();
         while let Some(slot) = planned.misplaced(space) {
             let found = planned.place_for(slot, space);
-            let found = found.ok_or(VolumeError::ConversionRoom)?;
+            let found = found.ok_or_else(conversion_room)?;
             planned.apply(&found);
             moves.push(found);
         }

@@ -1,6 +1,7 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::header::{Header, Keyslot};
+use crate::error::data_upon_header;
 use crate::key_text;
 use crate::mapping::{described_to_end, key_for, within};
 use crate::{Format, Kdf, Limits, Mapping, Secret, Unlocked, Untried, VolumeError};
@@ -138,9 +139,7 @@ impl Header {
         data: &dyn BlockDevice,
     ) -> Result<(), VolumeError> {
         match self.payload_offset == 0 && std::ptr::addr_eq(device, data) {
-            true => Err(VolumeError::DataUponHeader {
-                format: Format::Luks1,
-            }),
+            true => Err(data_upon_header(Format::Luks1)),
             false => Ok(()),
         }
     }

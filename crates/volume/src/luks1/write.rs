@@ -5,6 +5,7 @@
 //! cut leaves the old header or the new one.
 
 use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
+use crate::error::conversion_room;
 use crate::keyslot::{SECTOR, wipe};
 use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_uuid, free_slot};
 use crate::{Format, Hash, HeaderText, Limits, VolumeError, unaligned};
@@ -69,7 +70,7 @@ impl Header {
     /// The same with these keyslots, and with room for those that are not in use.
     ///
     /// # Errors
-    /// [`VolumeError::ConversionRoom`], and [`VolumeError::Unwritable`] or
+    /// [`VolumeError::Impossible`], and [`VolumeError::Unwritable`] or
     /// [`VolumeError::Header`] if it is not possible.
     pub(crate) fn with_keyslots(
         mut self,
@@ -91,7 +92,7 @@ impl Header {
         });
         let end = taken.iter().map(|area| area.offset + area.length).max();
         if self.payload_offset > 0 && end > Some(self.payload_offset) {
-            return Err(VolumeError::ConversionRoom);
+            return Err(conversion_room());
         }
         self.check()?;
         self.check_to_write()?;
@@ -110,7 +111,7 @@ impl Header {
     /// `device`, which the caller knows may be overwritten.
     ///
     /// # Errors
-    /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
+    /// [`VolumeError::TooSmall`], [`VolumeError::Impossible`],
     /// [`VolumeError::Header`] if the payload offset is within the header,
     /// [`VolumeError::Cipher`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn create(
@@ -236,7 +237,7 @@ impl Header {
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`] and those of writing.
+    /// [`VolumeError::Impossible`] and those of writing.
     pub fn set_uuid(
         &mut self,
         device: &dyn BlockDevice,

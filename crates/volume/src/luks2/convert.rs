@@ -10,6 +10,7 @@ use super::create::{DATA_OFFSET, HEADER_SIZE};
 use super::keyslots::{STRIPES, keyslot_json};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
+use crate::error::conversion_room;
 use crate::keyslot::SECTOR;
 use crate::{Format, Instead, VolumeError, luks1, unaligned};
 use base64::Engine;
@@ -31,7 +32,7 @@ impl Header {
     /// no data is touched. Called again after a cut, it goes on.
     ///
     /// # Errors
-    /// Before anything is written [`VolumeError::ConversionRoom`],
+    /// Before anything is written [`VolumeError::Impossible`],
     /// [`VolumeError::Lacks`] if LUKS2 has no such keyslots and
     /// [`VolumeError::Unsupported`]; later those of writing.
     pub fn convert(device: &dyn BlockDevice, mut old: luks1::Header) -> Result<Self, VolumeError> {
@@ -44,7 +45,7 @@ impl Header {
         let start = 2 * HEADER_SIZE;
         let length = end.min(DATA_OFFSET).saturating_sub(start) / 4096 * 4096;
         if length == 0 {
-            return Err(VolumeError::ConversionRoom);
+            return Err(conversion_room());
         }
         let behind = unaligned::read_up_to(device, old.material_end(end), LUKSMETA.len() as u64)?;
         if *behind == LUKSMETA {

@@ -78,7 +78,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::EmptyPassphrase`], [`VolumeError::SecretLength`] if the volume key has
     /// another length than `creation` says,
-    /// [`VolumeError::TooSmall`], [`VolumeError::TextLength`],
+    /// [`VolumeError::TooSmall`], [`VolumeError::Impossible`],
     /// [`VolumeError::Cipher`], those of [`Kdf::derive`] and of writing.
     pub fn create(
         device: &dyn BlockDevice,
@@ -138,7 +138,7 @@ impl Header {
     /// Changes the label and the second one, those that are given.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] if the volume
+    /// [`VolumeError::Impossible`], [`VolumeError::Unsupported`] if the volume
     /// requires what is not known here, and those of writing.
     pub fn set_labels(
         &mut self,
@@ -188,7 +188,7 @@ impl Header {
     /// Changes the UUID; `None` makes a random one.
     ///
     /// # Errors
-    /// [`VolumeError::TextLength`], [`VolumeError::Unsupported`] if the volume
+    /// [`VolumeError::Impossible`], [`VolumeError::Unsupported`] if the volume
     /// requires what is not known here, and those of writing.
     pub fn set_uuid(
         &mut self,
@@ -229,7 +229,7 @@ impl Header {
     /// what is not the volume's as well.
     ///
     /// # Errors
-    /// [`VolumeError::Stranger`] and those of writing.
+    /// [`VolumeError::Standing`] and those of writing.
     #[doc(hidden)]
     pub fn repair(&mut self, device: &dyn BlockDevice, over: bool) -> Result<bool, VolumeError> {
         match (self.recovered, over) {

@@ -5,6 +5,7 @@
 
 use super::metadata::{Keyslot, Priority};
 use super::read::Header;
+use crate::error::unbound_keyslot;
 use crate::keyslot::{AREA_UNIT, KeyMaterial, gaps, wipe};
 use crate::luks::free_slot;
 use crate::{Hash, Kdf, Limits, Stop, VolumeError};
@@ -110,7 +111,7 @@ impl Header {
     /// new one does.
     ///
     /// # Errors
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`] if it has another key than
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::Impossible`] if it has another key than
     /// the data, [`VolumeError::NoFreeKeyslot`] if there is no space beside the old key material,
     /// and those of [`add_key`](Self::add_key).
     pub fn change_key(
@@ -128,7 +129,7 @@ impl Header {
         };
         // A caller with the volume key may name any slot. This one has another key.
         if !self.metadata.digests[&digest].keyslots.contains(&slot) {
-            return Err(VolumeError::UnboundKeyslot { slot });
+            return Err(unbound_keyslot(slot));
         }
         options.check_passphrase(passphrase)?;
         self.check_volume_key(volume_key)?;

@@ -3,6 +3,7 @@
 use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
 use super::metadata::{Metadata, Segment, SegmentKind};
+use crate::error::data_upon_header;
 use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use serde_json::{Map, Value};
@@ -98,9 +99,7 @@ impl Header {
         };
         let upon = segments.any(|segment| segment.offset < end && !was(segment));
         match upon && std::ptr::addr_eq(device, data) {
-            true => Err(VolumeError::DataUponHeader {
-                format: Format::Luks2,
-            }),
+            true => Err(data_upon_header(Format::Luks2)),
             false => Ok(()),
         }
     }

@@ -9,6 +9,7 @@ use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
 use super::metadata::{Keyslot, Metadata};
 use super::read::{Header, Recovered};
+use crate::error::in_place_of_copy;
 use crate::luks::{MAGIC, checked_uuid};
 use crate::rest::{self, read_what_can_be};
 use crate::{Format, VolumeError, unaligned};
@@ -93,7 +94,7 @@ impl Header {
             found => found,
         };
         match found {
-            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            Some(name) => Err(in_place_of_copy(name)),
             None => Ok(()),
         }
     }

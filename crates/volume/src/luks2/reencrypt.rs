@@ -28,6 +28,7 @@ use super::keyslots::forget;
 use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
 use crate::damage::printable;
+use crate::error::standing;
 use crate::keyslot::wipe;
 use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
@@ -567,7 +568,13 @@ impl Header {
             match (known, name.as_str()) {
                 (Some((_, known)), _) if version.is_none() => version = Some(*known),
                 (None, ALONE) => {}
-                (None, UNBOUND) => return Err(VolumeError::FormerReencryption),
+                (None, UNBOUND) => {
+                    return Err(standing(
+                        "the volume is being reencrypted in an old form that is not continued here",
+                        "Finish it with cryptsetup 2.4 or newer: run `cryptsetup repair`, then run \
+                         this command again.",
+                    ));
+                }
                 _ => {
                     return Err(VolumeError::Unsupported {
                         format: Format::Luks2,

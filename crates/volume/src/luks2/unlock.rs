@@ -6,6 +6,7 @@ use super::metadata::{
 use super::read::Header;
 use super::recovery_key;
 use crate::damage::printable;
+use crate::error::unbound_keyslot;
 use crate::key_text;
 use crate::keyslot::KeyMaterial;
 use crate::mapping::{described, described_to_end, key_for, sectors_of, within};
@@ -26,7 +27,7 @@ impl Header {
     /// [`VolumeError::NoKeyslotFits`], [`VolumeError::KeyslotsUntried`],
     /// [`VolumeError::NoKeyslot`], [`VolumeError::NoUsableKeyslot`],
     /// [`VolumeError::WrongVolumeKey`],
-    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::UnboundKeyslot`],
+    /// [`VolumeError::EmptyKeyslot`], [`VolumeError::Impossible`],
     /// [`VolumeError::Unsupported`], those of [`Kdf::derive`](crate::Kdf::derive),
     /// [`VolumeError::Cipher`] and [`VolumeError::Block`].
     pub fn unlock(
@@ -162,7 +163,7 @@ impl Header {
                 Some(Keyslot::Luks2(keyslot)) if digest.keyslots.contains(&slot) => {
                     Ok((vec![(slot, keyslot)], Vec::new()))
                 }
-                _ => Err(VolumeError::UnboundKeyslot { slot }),
+                _ => Err(unbound_keyslot(slot)),
             };
         }
         let (mut candidates, mut untried) = (Vec::new(), Vec::new());

@@ -5,6 +5,7 @@ use super::binary::{self, BINARY_BYTES, Place};
 use super::json;
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
+use crate::error::impossible;
 use crate::{Damage, Format, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::CipherError;
@@ -21,7 +22,7 @@ impl Header {
     /// # Errors
     /// [`VolumeError::HeaderChanged`] if the device has another header by now,
     /// [`VolumeError::Header`] if the change makes no sense,
-    /// [`VolumeError::MetadataFull`], [`VolumeError::Stranger`],
+    /// [`VolumeError::Impossible`], [`VolumeError::Standing`],
     /// [`VolumeError::Unverified`] and [`VolumeError::Block`]. The header then says what it said.
     pub(super) fn commit(
         &mut self,
@@ -99,7 +100,10 @@ impl Header {
         let room = self.binary.header_size - BINARY_BYTES as u64;
         match needed <= room {
             true => Ok(()),
-            false => Err(VolumeError::MetadataFull { needed, room }),
+            false => Err(impossible(
+                format!("the metadata would need {needed} bytes, and there is room for {room}"),
+                "Nothing was changed. Remove a token or a keyslot first.",
+            )),
         }
     }
 

@@ -32,7 +32,7 @@ pub struct Mended {
 /// `place` is open for [`Use::ChangeHeader`].
 ///
 /// # Errors
-/// [`VolumeError::Foreign`] for what the format does not have, [`VolumeError::Uuid`],
+/// [`VolumeError::Foreign`] for what the format does not have, [`VolumeError::Impossible`],
 /// [`VolumeError::Reencrypting`], [`VolumeError::Impossible`] for a label that is too long, and those
 /// of reading and writing.
 pub fn set_names(

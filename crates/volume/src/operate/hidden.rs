@@ -82,7 +82,7 @@ impl<'a> HiddenCreation<'a> {
     /// # Errors
     /// [`VolumeError::EmptyPassphrase`], [`VolumeError::Judged`] for a PIM that does not protect,
     /// [`VolumeError::Impossible`] if the outer volume would open with the same,
-    /// [`VolumeError::HiddenSize`], and those of writing.
+    /// [`VolumeError::Impossible`], and those of writing.
     pub fn finish(self, new: &NewKey) -> Result<Created, VolumeError> {
         if !self.has_keyfiles() {
             new.check()?;

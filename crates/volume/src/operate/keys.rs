@@ -214,10 +214,15 @@ impl<'a> KeyChange<'a> {
     /// The key slot that the secret opened, or the one that is named for a volume key.
     ///
     /// # Errors
-    /// [`VolumeError::UnnamedKeyslot`] if there is neither.
+    /// [`VolumeError::Impossible`] if there is neither.
     pub fn slot(&self) -> Result<u32, VolumeError> {
         let slot = self.unlocked.slot.or(self.named);
-        slot.ok_or(VolumeError::UnnamedKeyslot)
+        slot.ok_or_else(|| {
+            impossible(
+                "the volume key does not show which keyslot is meant",
+                "Name it with `key_slot`.",
+            )
+        })
     }
 
     /// The derivation of a new key slot that costs this. To find it takes seconds.

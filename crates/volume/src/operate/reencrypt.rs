@@ -12,10 +12,12 @@ pub use chosen::{left, opened};
 pub use in_place::{check_in_place, is_beside};
 
 use super::{Options, impossible};
+use crate::error::standing;
 use crate::judge::Use;
 use crate::luks2::{Header, Keys};
 use crate::place::{Place, Site};
 use crate::{Format, Parameters, Verdict, VolumeError, Warning, volume};
+use block::plain::word;
 use block::{BlockDevice, folder_of, hold};
 use chosen::{Chosen, check_apart};
 use cipher::{CipherSpec, Key, SectorSize};
@@ -153,8 +155,7 @@ fn of_header(
     match format {
         Format::Luks2 => {}
         Format::Luks1 => {
-            let header = journal.unwrap_or(image).to_owned();
-            return Err(VolumeError::NoJournal { header });
+            return Err(no_journal(journal.unwrap_or(image)));
         }
         format => {
             return Err(impossible(
@@ -351,12 +352,15 @@ fn begun_with(encryption: &str, sector_size: SectorSize) -> VolumeError {
     )
 }
 
-/// What is there must be finished or moved away first.
-fn standing(what: impl Into<String>, instead: impl Into<String>) -> VolumeError {
-    VolumeError::Standing {
-        what: what.into(),
-        instead: instead.into(),
-    }
+/// The error of a LUKS1 header in the file `header`.
+fn no_journal(header: &Path) -> VolumeError {
+    impossible(
+        "a LUKS1 volume cannot be reencrypted in place: its header has no room for a journal",
+        format!(
+            "Make it a LUKS2 volume first: `cryptmark volume convert {} --type luks2`",
+            word(header)
+        ),
+    )
 }
 
 /// Whether a file that need not be there has this name, however that is spelled.

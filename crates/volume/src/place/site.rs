@@ -138,7 +138,7 @@ impl<'a> Site<'a> {
     /// Refuses a file beside the volume that is not its own.
     ///
     /// # Errors
-    /// [`VolumeError::Beside`], and those of opening both.
+    /// [`VolumeError::Standing`], and those of opening both.
     #[doc(hidden)]
     pub fn check_beside(&self) -> Result<(), VolumeError> {
         let side = self.side();

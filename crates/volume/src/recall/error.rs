@@ -77,18 +77,17 @@ impl RecallError {
             Self::Unchecked(_) => {
                 "Open it with each passphrase or key file in turn, and look at what it holds."
             }
-            Self::VolumeKey => "Give a passphrase or a key file.",
+            Self::VolumeKey => "Give a passphrase, or a key file with `key_file`.",
             Self::NotText => "Type the pattern, or save the file as UTF-8.",
-            Self::NotTyped => "Omit the keyboard layouts.",
+            Self::NotTyped => "Omit `typed_on` and `meant`.",
             Self::Escape { .. } => "Write two backslashes for one backslash.",
             Self::Unclosed { .. } => "Close it with ], or write \\[ for a bracket.",
             Self::Set { .. } => "Write a set as [abc] or [a-c]. For a bracket, write \\[.",
             Self::NoKey { .. } => {
-                "Check both layouts. The layout that was meant types the passphrase as you give it."
+                "Check both layouts. `meant` is the layout that types the passphrase as you give it."
             }
             Self::Many(_) => {
-                "Give more of the passphrase, or fewer possible characters, or a smaller range of \
-                 PIMs."
+                "Give more of the passphrase, or fewer `characters`, or a smaller range of PIMs."
             }
             Self::Tangled => "Use fewer characters beyond ASCII in sets.",
         }

@@ -88,7 +88,7 @@ impl<'a> Search<'a> {
     /// `data`: one device, unless the header is detached.
     ///
     /// # Errors
-    /// Those of reading the header; [`VolumeError::Pim`] and those of [`Kdf`](crate::Kdf) for a
+    /// Those of reading the header; [`VolumeError::Impossible`] and those of [`Kdf`](crate::Kdf) for a
     /// PIM that VeraCrypt does not have, or `limits` do not allow.
     pub fn new(
         opening: &'a Opening,

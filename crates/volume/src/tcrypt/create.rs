@@ -4,6 +4,7 @@ use super::layers;
 use super::rewrite::write_both;
 use super::seal::{Sealed, Sealing};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Header, Place, UNIT, Unlocked};
+use crate::error::impossible;
 use crate::{Instead, Limits, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherError, CipherSpec, Key, Mode};
@@ -37,7 +38,7 @@ impl Creation {
     ///
     /// # Errors
     /// [`VolumeError::TooSmall`], [`VolumeError::Lacks`],
-    /// [`VolumeError::Pim`], [`VolumeError::SecretLength`],
+    /// [`VolumeError::Impossible`], [`VolumeError::SecretLength`],
     /// [`VolumeError::Unsupported`] for blocks larger than 4096 bytes, those
     /// of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn create(
@@ -77,7 +78,7 @@ impl Creation {
     /// of `device`. Any data there are overwritten.
     ///
     /// # Errors
-    /// [`VolumeError::HiddenSize`], [`VolumeError::Unsupported`] if `outer` isn't a normal volume
+    /// [`VolumeError::Impossible`], [`VolumeError::Unsupported`] if `outer` isn't a normal volume
     /// or is older than version 4, and those of [`create`](Self::create).
     pub fn create_hidden(
         &self,
@@ -104,11 +105,14 @@ impl Creation {
         let most = room.length.saturating_sub(left + u64::from(sector_size));
         let unit = u64::from(sector_size);
         if size == 0 || size > most || !size.is_multiple_of(unit) {
-            return Err(VolumeError::HiddenSize {
-                size,
-                most: most / unit * unit,
-                unit,
-            });
+            let most = most / unit * unit;
+            return Err(impossible(
+                format!(
+                    "a hidden volume of {size} bytes is not possible: the maximum here is {most}, in \
+                     steps of {unit}"
+                ),
+                "Choose a size that leaves room for the data of the outer volume.",
+            ));
         }
         let unlocked = Unlocked {
             place: Place::Hidden,

@@ -3,6 +3,7 @@
 use super::Family;
 use crate::VolumeError;
 use crate::crc;
+use crate::error::impossible;
 use cipher::Key;
 use std::fmt;
 use std::fs::{self, File};
@@ -62,7 +63,7 @@ impl Keyfiles {
     /// and files whose names begin with a dot do not count.
     ///
     /// # Errors
-    /// [`VolumeError::Unreadable`], [`VolumeError::EmptyKeyFile`] and [`VolumeError::NoKeyFile`].
+    /// [`VolumeError::Unreadable`], [`VolumeError::EmptyKeyFile`] and [`VolumeError::Impossible`].
     pub fn read(paths: &[PathBuf]) -> Result<Self, VolumeError> {
         let mut mixed = Self::none();
         for path in paths {
@@ -83,7 +84,11 @@ impl Keyfiles {
                 }
             }
             if mixed.count() == before {
-                return Err(VolumeError::NoKeyFile { path: path.clone() });
+                return Err(impossible(
+                    format!("the folder {} has no key file", path.display()),
+                    "Check that it is the right folder: files whose names begin with a dot do not \
+                     count.",
+                ));
             }
         }
         Ok(mixed)

@@ -1,6 +1,7 @@
 //! [`Prf`]: what a header key is derived with, and at what cost.
 
 use super::{Family, Place};
+use crate::error::impossible;
 use crate::{Argon2Variant, Format, Hash, Instead, Kdf, VolumeError};
 use std::fmt;
 
@@ -73,19 +74,22 @@ impl Prf {
     /// The one of `family` that `name` names.
     ///
     /// # Errors
-    /// [`VolumeError::UnknownPrf`].
+    /// [`VolumeError::Impossible`].
     pub fn of(family: Family, name: &str) -> Result<Self, VolumeError> {
         let known = Self::named(name).filter(|prf| Self::all(family).contains(prf));
-        known.ok_or_else(|| VolumeError::UnknownPrf {
-            family,
-            name: name.to_owned(),
+        known.ok_or_else(|| {
+            let names: Vec<_> = Self::all(family).iter().map(|prf| prf.name()).collect();
+            impossible(
+                format!("unknown key derivation `{name}`"),
+                format!("{} has {}.", family.format().title(), names.join(", ")),
+            )
         })
     }
 
     /// The derivation with its costs, of which no PIM or 0 gives the usual ones.
     ///
     /// # Errors
-    /// [`VolumeError::Lacks`] and [`VolumeError::Pim`].
+    /// [`VolumeError::Lacks`] and [`VolumeError::Impossible`].
     pub fn kdf(self, family: Family, place: Place, pim: Option<u32>) -> Result<Kdf, VolumeError> {
         if !Self::all(family).contains(&self) {
             let names = Self::all(family).iter().map(|prf| prf.name().to_owned());
@@ -132,7 +136,10 @@ pub(super) fn checked_pim(
             what: "PIM".into(),
             instead: Instead::NoPim,
         }),
-        _ if pim > most => Err(VolumeError::Pim { pim, most }),
+        _ if pim > most => Err(impossible(
+            format!("the PIM is {pim}, and the maximum is {most}"),
+            "Give the PIM with which the volume was made. Omit it if the volume has none.",
+        )),
         _ => Ok(pim),
     }
 }

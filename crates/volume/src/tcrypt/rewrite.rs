@@ -6,6 +6,8 @@
 use super::create::{LARGE, LEFT_BY_LARGE, LEFT_BY_SMALL, among_noise, data_bytes};
 use super::seal::{Sealed, Sealing};
 use super::{HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Opening, Place, Unlocked};
+use crate::error::impossible;
+use crate::error::in_place_of_copy;
 use crate::{Limits, VolumeError, rest, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, Key, Mode};
@@ -38,7 +40,7 @@ impl Unlocked {
     ///
     /// # Errors
     /// [`VolumeError::Unsupported`] if the header has no copy, as before version 4 and on encrypted
-    /// systems; [`VolumeError::Stranger`], [`VolumeError::Lacks`], [`VolumeError::Pim`],
+    /// systems; [`VolumeError::Standing`], [`VolumeError::Lacks`], [`VolumeError::Impossible`],
     /// [`VolumeError::SecretLength`], those of [`Kdf::derive`](crate::Kdf::derive) and of writing.
     pub fn change_passphrase(
         &mut self,
@@ -136,7 +138,7 @@ impl Unlocked {
     /// a name.
     pub(super) fn free_other_offset(&self, device: &dyn BlockDevice) -> Result<u64, VolumeError> {
         match self.stranger(device, false)? {
-            Some(name) => Err(VolumeError::Stranger { name: name.into() }),
+            Some(name) => Err(in_place_of_copy(name)),
             None => self.other_offset(device),
         }
     }
@@ -195,11 +197,10 @@ impl Unlocked {
     pub fn check_original(&self, opening: &Opening) -> Result<(), VolumeError> {
         match self.place == opening.place {
             true => Ok(()),
-            false => Err(VolumeError::Impossible {
-                what: "the header is damaged or cannot be read, and only its copy opens the volume"
-                    .to_owned(),
-                instead: "Repair the header first. Nothing was changed.".to_owned(),
-            }),
+            false => Err(impossible(
+                "the header is damaged or cannot be read, and only its copy opens the volume",
+                "Repair the header first. Nothing was changed.",
+            )),
         }
     }
 

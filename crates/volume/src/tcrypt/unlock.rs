@@ -8,6 +8,7 @@ use super::{
     Family, HEADER_BYTES, HIDDEN_AT, Header, Keyfiles, OLD_HIDDEN_BEFORE_END, Place, Prf,
     SALT_BYTES, UNIT,
 };
+use crate::error::impossible;
 use crate::mapping::within;
 use crate::{Damage, Kdf, Limits, Mapping, Secret, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
@@ -63,7 +64,7 @@ impl Opening {
     /// # Errors
     /// [`VolumeError::NoHeaderFits`]; [`VolumeError::Header`] if a header opens and cannot be used,
     /// and its copy cannot either or does not exist; [`VolumeError::SecretKind`],
-    /// [`VolumeError::SecretLength`], [`VolumeError::Pim`] and [`VolumeError::Lacks`]; those of
+    /// [`VolumeError::SecretLength`], [`VolumeError::Impossible`] and [`VolumeError::Lacks`]; those of
     /// [`Kdf::derive`]; [`VolumeError::Block`], with
     /// [`BlockError::Interrupted`](block::BlockError::Interrupted) if `watch` ended it.
     pub fn unlock(
@@ -308,7 +309,7 @@ impl Unlocked {
     /// disk.
     ///
     /// # Errors
-    /// [`VolumeError::NotOfSystem`] if the partition begins outside of the system, and those of
+    /// [`VolumeError::Impossible`] if the partition begins outside of the system, and those of
     /// [`mapping`](Self::mapping).
     pub(crate) fn in_partition(
         &self,
@@ -318,7 +319,13 @@ impl Unlocked {
         let mapping = self.described(data)?;
         let (from, to) = (mapping.data.offset, mapping.data.end().unwrap_or(u64::MAX));
         if !(from..to).contains(&start) {
-            return Err(VolumeError::NotOfSystem { from, to });
+            return Err(impossible(
+                format!(
+                    "the partition is not a part of the encrypted system, which takes bytes {from} to \
+                     {to} of the disk"
+                ),
+                "Name another partition.",
+            ));
         }
         let length = data.geometry().size.min(to - start);
         Ok(self.mapped(ByteRange::new(0, length), start / UNIT))

@@ -64,7 +64,7 @@ unencrypted | WriteData | holds IT, which would not be there | Nothing was chang
 unknown | WriteData | holds IT that decrypt to noise | Nothing was changed. Check the header, the passphrase
 exposed | WriteData | IT | Nothing was changed. Make a new volume
 weak | Reencrypt | would be weak: IT | Choose aes-xts-plain64, and for VeraCrypt
-keyslots | Reencrypt | would lose IT, whose secrets were not given | Give the passphrase or key file of each
+keyslots | Reencrypt | would lose IT, whose secrets were not given | Where the volume stays encrypted, give each
 hidden | Reencrypt | may have a hidden volume, which IT; only its | Nothing was changed. If there is none, ALLOW.
 behind | ChangeHeader | holds data behind the volume, IT, which would | Nothing was changed. If you don't need them, repair
 behind | ChangeLayout | holds data behind the volume, IT, | Nothing was changed. If you don't need them, ALLOW.
@@ -90,11 +90,10 @@ fn a_finding_says_what_and_what_to_do() {
             in_header: false,
         };
         assert!(finding.to_string().starts_with(said), "{finding}");
-        let remedy = finding.remedy_by("ALLOW");
+        let allow = format!("allow `{state}`");
+        let remedy = finding.remedy().replace(&allow, "ALLOW");
         assert!(remedy.starts_with(advice), "{line}: {remedy}");
         assert_eq!(remedy.is_empty(), advice.is_empty(), "{line}");
-        let allow = format!("allow `{state}`");
-        assert_eq!(finding.remedy(), remedy.replace("ALLOW", &allow));
     }
 }
 

@@ -362,10 +362,7 @@ fn a_header_left_beside_goes_back() {
     check_in_place(&site).unwrap();
     bench.write("v.cryptmark-header", &bench.read("v")[..OFFSET as usize]);
     let left = check_in_place(&site);
-    assert!(
-        matches!(left, Err(VolumeError::LeftBehind { .. })),
-        "{left:?}"
-    );
+    assert!(left.unwrap_err().to_string().contains("left behind"));
     check_in_place(&Site::new(&path, Some(&side))).unwrap();
     let options = options(Format::Luks2, &[]);
     let run = |change, left| {

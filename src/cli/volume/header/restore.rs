@@ -5,7 +5,7 @@ use crate::cli::volume::arguments::Volume;
 use crate::cli::volume::disk::Names;
 use crate::cli::volume::losses;
 use crate::cli::volume::open::searching;
-use crate::cli::{CliRemedy, Failure, print_done};
+use crate::cli::{Failure, print_done};
 use volume::judge::{State, Use};
 use volume::operate::{self, Mended};
 use volume::{Format, LuksHeader, Place, VolumeError};
@@ -73,7 +73,7 @@ fn refused(volume: &Volume, is_luks1: bool, error: VolumeError) -> Failure {
         VolumeError::NotThis { .. } | VolumeError::Header { .. } if volume.family().is_none() => {
             format!("Nothing is left that a header could be made of: {BACKUPS}")
         }
-        error => error.cli_remedy(),
+        error => error.remedy(),
     };
     volume.at(error).with_remedy(remedy)
 }

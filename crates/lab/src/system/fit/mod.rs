@@ -81,7 +81,7 @@ impl FitError {
             Self::Drive(error) => error.remedy().to_owned(),
             Self::Block(error) => error.remedy().to_owned(),
             Self::Probe { source, .. } => source.remedy(),
-            Self::NoTime { .. } => "Choose a disk: this device is as fast as memory.".to_owned(),
+            Self::NoTime { .. } => "Give `at` a disk: this device is as fast as memory.".to_owned(),
             Self::Interrupted => "Nothing was written. Run it again.".to_owned(),
         }
     }

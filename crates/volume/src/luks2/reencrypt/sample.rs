@@ -7,6 +7,7 @@
 //! keeps the token, and does not read it.
 
 use super::{Backup, Keys, VolumeError, number_of};
+use crate::error::impossible;
 use crate::luks::digest_of;
 use crate::luks2::metadata::SegmentSize;
 use crate::luks2::read::Header;
@@ -115,7 +116,12 @@ pub(super) fn insert(
     let (Some(mut token), Value::Object(tokens)) = (token, &mut json["tokens"]) else {
         return Ok(());
     };
-    let number = super::free_number(tokens).ok_or(VolumeError::NoFreeToken)?;
+    let number = super::free_number(tokens).ok_or_else(|| {
+        impossible(
+            "there is no room for another token",
+            "Remove a token that you don't need any more.",
+        )
+    })?;
     token["of"] = bond.into();
     tokens.insert(number.to_string(), token);
     Ok(())

@@ -26,7 +26,7 @@ impl Creation {
     /// The ciphers and the derivation for a volume of `family`.
     ///
     /// # Errors
-    /// [`VolumeError::Cipher`], [`VolumeError::UnknownPrf`].
+    /// [`VolumeError::Cipher`], [`VolumeError::Impossible`].
     #[doc(hidden)]
     pub fn tcrypt(&self, family: Family) -> Result<tcrypt::Creation, VolumeError> {
         let said = &self.parameters;

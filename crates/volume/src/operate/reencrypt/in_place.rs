@@ -6,11 +6,13 @@ use crate::judge::{self, State, Use};
 use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions};
 use crate::luks2::{Segment, SegmentKind, SegmentSize};
 use crate::operate::create::{natural_sector_size, usual_key_bytes};
+use crate::operate::reencrypt::no_journal;
 use crate::operate::resize::is_blank;
 use crate::operate::wipe::check_cipher;
 use crate::operate::{Options, impossible, reserve};
 use crate::place::Site;
 use crate::{Format, Hash, VolumeError, unaligned};
+use block::plain::word;
 use block::signature::Bytes;
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
@@ -226,10 +228,13 @@ fn check_no_header(site: &Site<'_>, header: &Path) -> Result<(), VolumeError> {
 
 /// The error if another program has lengthened the file during the encryption.
 pub fn longer(site: &Site<'_>, end: u64) -> VolumeError {
-    VolumeError::Longer {
-        image: site.image().to_owned(),
-        end,
-    }
+    standing(
+        format!(
+            "{} is encrypted up to byte {end}, and was made longer meanwhile",
+            site.image().display()
+        ),
+        "The data behind that byte are unchanged. Copy them, and cut the file.",
+    )
 }
 
 /// Decrypts a volume with its header at its start. The data will move over that header, so the
@@ -245,9 +250,7 @@ pub fn decrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
         ));
     }
     let original = Header::read(&data).map_err(|error| match Format::detect(&data) {
-        Ok(Some(Format::Luks1)) => VolumeError::NoJournal {
-            header: image.to_owned(),
-        },
+        Ok(Some(Format::Luks1)) => no_journal(image),
         _ => error,
     })?;
     let secret = caller.secret(Format::Luks2)?;
@@ -326,7 +329,7 @@ pub fn header_beside(site: &Site<'_>) -> Result<Option<Header>, VolumeError> {
 /// goes back to its place, which is recognised by its old content.
 ///
 /// # Errors
-/// [`VolumeError::LeftBehind`], and those of [`Site::check_beside`].
+/// [`VolumeError::Standing`], and those of [`Site::check_beside`].
 pub fn check_in_place(site: &Site<'_>) -> Result<(), VolumeError> {
     let side = site.side();
     if site.named_header().is_some() || !side.exists() {
@@ -335,8 +338,18 @@ pub fn check_in_place(site: &Site<'_>) -> Result<(), VolumeError> {
     site.check_beside()?;
     match Header::read(&site.open_at(&side, Use::Read)?) {
         Ok(header) if !header.is_reencrypting() && !header.is_for_another() => {
-            let image = site.image().to_owned();
-            Err(VolumeError::LeftBehind { side, image })
+            let image = site.image();
+            Err(standing(
+                format!(
+                    "{} is a header of {} that an interrupted run left behind",
+                    side.display(),
+                    image.display()
+                ),
+                format!(
+                    "Run `cryptmark volume reencrypt {}` first: it puts that header where it belongs.",
+                    word(image)
+                ),
+            ))
         }
         // One that is damaged may be mended.
         _ => Ok(()),

@@ -93,7 +93,7 @@ fn hidden_volumes_live_in_normal_ones() {
     let most = (8 << 20) - 2 * HEADERS_BYTES - 65_536 - 512;
     for size in [0, 511, most + 512, u64::MAX - 511] {
         let error = hide(&device, &outer, size).unwrap_err();
-        assert!(matches!(error, VolumeError::HiddenSize { .. }), "{error}");
+        assert!(error.to_string().contains("hidden volume of"), "{error}");
         assert!(opens(&device, Hidden, NEW).is_none());
     }
     let made = hide(&device, &outer, most).unwrap();
