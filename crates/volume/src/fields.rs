@@ -1,5 +1,6 @@
 //! Fields of binary headers.
 
+use crate::crc::crc32;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -38,6 +39,12 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array(at))
     }
 
+    /// Whether the checksum at `at` is that of all the bytes, itself as zero.
+    pub(crate) fn has_crc32(&self, at: usize) -> bool {
+        let parts = self.0[..at].iter().chain(&[0; 4]).chain(&self.0[at + 4..]);
+        crc32(parts) == self.le32(at)
+    }
+
     /// The text in `length` bytes from `at`, up to its first zero.
     ///
     /// A text without one takes all of them, as cryptsetup reads it.
@@ -45,6 +52,15 @@ impl Fields<'_> {
         let bytes = self.0[at..][..length].split(|&byte| byte == 0).next();
         HeaderText(bytes.unwrap_or_default().to_vec())
     }
+}
+
+/// A text in UTF-16, little endian, up to its first zero.
+pub(crate) fn utf16(bytes: &[u8]) -> String {
+    let units = bytes.as_chunks().0.iter();
+    let units = units.map(|unit| u16::from_le_bytes(*unit));
+    char::decode_utf16(units.take_while(|&unit| unit != 0))
+        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
 }
 
 /// A text of a header as it stands there: it need not be UTF-8.

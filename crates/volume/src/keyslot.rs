@@ -10,6 +10,25 @@ use zeroize::Zeroizing;
 /// The sector of key material, bytes. Sectors count from offset 0 of the material.
 pub(crate) const SECTOR: u64 = 512;
 
+/// The areas of LUKS2's key material begin and end at multiples of this, as cryptsetup's do.
+pub(crate) const AREA_UNIT: u64 = 4096;
+
+/// The free ranges from `start` to `end`, between areas that are `used`.
+pub(crate) fn gaps((start, end): (u64, u64), mut used: Vec<ByteRange>) -> Vec<ByteRange> {
+    used.sort_by_key(|area| area.offset);
+    used.push(ByteRange::new(end, 0));
+    let mut gaps = Vec::new();
+    let mut offset = start;
+    for area in used {
+        if area.offset > offset {
+            gaps.push(ByteRange::new(offset, area.offset - offset));
+        }
+        // Areas lie within the space: nothing overflows.
+        offset = offset.max((area.offset + area.length).next_multiple_of(AREA_UNIT));
+    }
+    gaps
+}
+
 /// Where and how a keyslot keeps its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyMaterial {
@@ -62,7 +81,7 @@ impl KeyMaterial {
         Ok(af::merge(self.hash, stripes, self.key_bytes))
     }
 
-    /// Splits, encrypts and writes `key`.
+    /// Splits, encrypts and writes `key`, which is on the device when this returns.
     pub(crate) fn store(
         &self,
         device: &(impl BlockDevice + ?Sized),
@@ -75,7 +94,8 @@ impl KeyMaterial {
         let mut material = Zeroizing::new(vec![0; self.range().length as usize]);
         material[..split.len()].copy_from_slice(split.as_bytes());
         cipher.encrypt(IvSector::new(0), &mut material);
-        unaligned::write(device, self.offset, &material)
+        unaligned::write(device, self.offset, &material)?;
+        Ok(device.flush()?)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Constants and functions that both versions of LUKS share.
 
-use crate::VolumeError;
-use crate::error::impossible;
+use crate::error::{impossible, no_such_keyslot};
+use crate::{Hash, Kdf, Limits, VolumeError};
 use cipher::{CipherError, Key};
 use uuid::{Builder, Uuid};
 
@@ -18,6 +18,17 @@ pub(crate) const MOST_KEY_BYTES: usize = 512;
 /// it is as hard as attacking the cipher, so slowness adds nothing.
 pub(crate) const DIGEST_ITERATIONS: u32 = 1000;
 
+/// What a digest of LUKS2 that is made here keeps of `key`: PBKDF2 with SHA-256.
+pub(crate) fn digest_of(key: &Key, salt: &[u8]) -> Result<Key, VolumeError> {
+    let hash = Hash::Sha256;
+    let kdf = Kdf::Pbkdf2 {
+        hash,
+        iterations: DIGEST_ITERATIONS,
+    };
+    let length = hash.digest_bytes();
+    kdf.derive(key.as_bytes(), salt, length, &Limits::default())
+}
+
 /// Refuses a key for a new volume that has another length than its header will say.
 pub(crate) fn check_new_key(key: &Key, bytes: usize) -> Result<(), VolumeError> {
     match key.len() == bytes {
@@ -27,6 +38,23 @@ pub(crate) fn check_new_key(key: &Key, bytes: usize) -> Result<(), VolumeError> 
             got: key.len() as u64,
             rule: format!("{bytes} are needed").into(),
         }),
+    }
+}
+
+/// The keyslot to fill of so many `slots`: the `wanted` one, or the first that is not used.
+pub(crate) fn free_slot(
+    wanted: Option<u32>,
+    slots: u32,
+    is_used: impl Fn(&u32) -> bool,
+) -> Result<u32, VolumeError> {
+    match wanted {
+        None => {
+            let free = (0..slots).find(|slot| !is_used(slot));
+            free.ok_or(VolumeError::NoFreeKeyslot)
+        }
+        Some(slot) if is_used(&slot) => Err(VolumeError::KeyslotInUse { slot }),
+        Some(slot) if slot < slots => Ok(slot),
+        Some(slot) => Err(no_such_keyslot(slot, slots - 1)),
     }
 }
 

@@ -7,15 +7,9 @@ pub(crate) use self::keys::no_argon2;
 pub use self::own::Own;
 
 use crate::{Format, VolumeError, luks1, luks2, unaligned};
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::fmt;
-
-/// cryptsetup's requirement for a program that can continue a reencryption. Its name begins with
-/// this text, and a version follows.
-const ONLINE: &str = "online-reencrypt";
 
 /// A header of LUKS, of either version.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,11 +123,8 @@ impl LuksHeader {
         };
         let all = self.bytes_with_keyslots();
         let mut areas = vec![ByteRange::new(0, header.min(all))];
-        areas.extend(
-            keyslots
-                .into_iter()
-                .filter(|area| area.within(ByteRange::new(0, all))),
-        );
+        let space = ByteRange::new(0, all);
+        areas.extend(keyslots.into_iter().filter(|area| area.within(space)));
         areas
     }
 
@@ -195,73 +186,48 @@ impl LuksHeader {
 
     /// Whether the data are being encrypted anew, by this program or another.
     pub fn is_reencrypting(&self) -> bool {
-        let Self::Luks2(header) = self else {
-            return false;
-        };
-        let online = |requirement: &Value| {
-            let text = requirement.as_str();
-            text.is_some_and(|text| text.starts_with(ONLINE))
-        };
-        let required = header.json.get("config");
-        let required = required.and_then(|config| config["requirements"]["mandatory"].as_array());
-        header.is_reencrypting() || required.is_some_and(|list| list.iter().any(online))
+        matches!(self, Self::Luks2(header) if header.is_reencrypting())
     }
 
-    /// The members of one of the JSON's objects, by their names.
+    /// The members of one of the JSON's objects, by their names: in LUKS1, of the JSON that says
+    /// the same.
     fn members(&self, name: &str) -> Vec<(String, Value)> {
-        let Self::Luks2(header) = self else {
-            return Vec::new();
+        let json = match self {
+            Self::Luks1(header) => luks2::document(header, 0),
+            Self::Luks2(header) => header.json.clone(),
         };
-        let members = header.json.get(name).and_then(Value::as_object);
-        let members = members.into_iter().flat_map(Map::iter);
-        members
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect()
+        match json.get(name).cloned() {
+            Some(Value::Object(members)) => members.into_iter().collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// An identifier for each key slot, by its number. It is the salt, which is new with each
     /// passphrase.
     fn keyslots(&self) -> Vec<(String, Value)> {
-        match self {
-            Self::Luks1(header) => {
-                let keyslots = header.keyslots.iter().enumerate();
-                let active = keyslots.filter(|(_, keyslot)| keyslot.active);
-                active
-                    .map(|(slot, keyslot)| (slot.to_string(), STANDARD.encode(keyslot.salt).into()))
-                    .collect()
-            }
-            Self::Luks2(_) => {
-                let mut keyslots = self.members("keyslots");
-                for (_, keyslot) in &mut keyslots {
-                    let salt = keyslot["kdf"]["salt"].clone();
-                    if salt.is_string() {
-                        *keyslot = salt;
-                    }
-                }
-                keyslots
+        let mut keyslots = self.members("keyslots");
+        for (_, keyslot) in &mut keyslots {
+            let salt = keyslot["kdf"]["salt"].clone();
+            if salt.is_string() {
+                *keyslot = salt;
             }
         }
+        keyslots
     }
 
     /// The salts and digests that identify the keys of the data.
     fn digests(&self) -> Vec<Value> {
-        let mut digests = match self {
-            Self::Luks1(header) => vec![json!([
-                STANDARD.encode(header.digest_salt),
-                STANDARD.encode(header.digest)
-            ])],
-            Self::Luks2(_) => self.bound_digests().iter().map(Self::told).collect(),
-        };
+        let mut digests: Vec<_> = self.bound_digests().iter().map(Self::told).collect();
         digests.sort_by_key(Value::to_string);
         digests
     }
 
-    /// The salt and the digest that identify the key of a LUKS2 digest.
+    /// The salt and the digest that identify the key of a digest.
     fn told(digest: &Value) -> Value {
         json!([digest["salt"], digest["digest"]])
     }
 
-    /// The digests of LUKS2 that have segments.
+    /// The digests that have segments.
     fn bound_digests(&self) -> Vec<Value> {
         let digests = self.members("digests").into_iter();
         let bound = |digest: &Value| {
@@ -274,21 +240,11 @@ impl LuksHeader {
 
     /// The place and the encryption of the data, by segment.
     fn segments(&self) -> Vec<Value> {
-        match self {
-            Self::Luks1(header) => {
-                let (offset, spec) = (header.payload_offset.to_string(), header.spec.to_string());
-                vec![json!([
-                    "crypt", offset, "dynamic", "0", spec, 512, null, null, null
-                ])]
-            }
-            Self::Luks2(_) => {
-                let segments = self.members("segments").into_iter();
-                segments.map(|(_, segment)| Self::said(&segment)).collect()
-            }
-        }
+        let segments = self.members("segments").into_iter();
+        segments.map(|(_, segment)| Self::said(&segment)).collect()
     }
 
-    /// The members of a LUKS2 segment that describe the data.
+    /// The members of a segment that describe the data.
     fn said(segment: &Value) -> Value {
         const FIELDS: [&str; 9] = [
             "type",

@@ -4,7 +4,9 @@ use crate::judge::{self, State, Use};
 use crate::{CryptDevice, VolumeError};
 use block::layer::Slice;
 use block::{BlockDevice, ByteRange};
-use cipher::{Algorithm, Backend, CipherSpec, IvSector, Key, Mode, SectorLayout, Sharing};
+use cipher::{
+    Algorithm, Backend, CipherSpec, IvSector, Key, Mode, SectorLayout, SectorSize, Sharing,
+};
 
 /// An opened volume: our `dmsetup table` line.
 #[derive(Debug)]
@@ -32,6 +34,27 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// For the fastest backend and one core, without discards and holes.
+    pub(crate) const fn new(
+        spec: CipherSpec,
+        key: Key,
+        layout: SectorLayout,
+        data: ByteRange,
+        first: IvSector,
+    ) -> Self {
+        Self {
+            spec,
+            key,
+            layout,
+            data,
+            first,
+            backend: None,
+            sharing: None,
+            allow_discards: false,
+            holes: false,
+        }
+    }
+
     /// A second view of the same data.
     pub(crate) fn duplicate(&self) -> Self {
         Self {
@@ -53,6 +76,14 @@ impl Mapping {
         let stored = Slice::new(data, self.data)?;
         let plaintext = CryptDevice::new(data, self.duplicate())?;
         judge::check_together(use_, &stored, &plaintext, accepted)
+    }
+}
+
+/// Sectors of `size`, whose IVs count units of 512 bytes.
+pub(crate) const fn sectors_of(size: SectorSize) -> SectorLayout {
+    SectorLayout {
+        size,
+        large_iv: false,
     }
 }
 

@@ -157,19 +157,12 @@ impl Place {
                 format!("Give a `skip` that is a multiple of {skip_unit}."),
             ));
         }
-        Ok(Mapping {
-            key: key_for(&spec, &key),
-            spec,
-            layout,
-            data: match self.size {
-                None => data_to_end(device, self.offset, layout)?,
-                Some(size) => data_of_size(device, self.offset, size, layout)?,
-            },
-            first: IvSector::new(self.skip / skip_unit),
-            backend: None,
-            sharing: None,
-            allow_discards: false,
-            holes: false,
-        })
+        let key = key_for(&spec, &key);
+        let data = match self.size {
+            None => data_to_end(device, self.offset, layout)?,
+            Some(size) => data_of_size(device, self.offset, size, layout)?,
+        };
+        let first = IvSector::new(self.skip / skip_unit);
+        Ok(Mapping::new(spec, key, layout, data, first))
     }
 }

@@ -2,7 +2,7 @@
 //! a device's blocks, and the device does.
 
 use crate::VolumeError;
-use block::{AlignedBuffer, BlockDevice, ByteRange};
+use block::{AlignedBuffer, BlockDevice, BlockError, ByteRange};
 use zeroize::Zeroizing;
 
 /// Reads `range`, which must lie within the device.
@@ -12,7 +12,7 @@ pub(crate) fn read(
 ) -> Result<Zeroizing<Vec<u8>>, VolumeError> {
     let geometry = device.geometry();
     let block = u64::from(geometry.logical_block);
-    let outside = || block::BlockError::OutOfRange {
+    let outside = || BlockError::OutOfRange {
         offset: range.offset,
         length: range.length,
         size: geometry.size,
@@ -67,17 +67,25 @@ pub(crate) fn write(
     offset: u64,
     bytes: &[u8],
 ) -> Result<(), VolumeError> {
+    Ok(write_blocks(device, offset, bytes)?)
+}
+
+/// The same, for a device over this one.
+pub(crate) fn write_blocks(
+    device: &(impl BlockDevice + ?Sized),
+    offset: u64,
+    bytes: &[u8],
+) -> Result<(), BlockError> {
     let block = u64::from(device.geometry().logical_block);
     let start = offset / block * block;
     let end = (offset + bytes.len() as u64).next_multiple_of(block);
     if (start, end) == (offset, offset + bytes.len() as u64) {
-        return Ok(device.write_at(offset, bytes)?);
+        return device.write_at(offset, bytes);
     }
     let mut buffer = AlignedBuffer::new((end - start) as usize);
     device.read_at(start, &mut buffer)?;
     buffer[(offset - start) as usize..][..bytes.len()].copy_from_slice(bytes);
-    device.write_at(start, &buffer)?;
-    Ok(())
+    device.write_at(start, &buffer)
 }
 
 /// Writes `bytes` at `offset` so that they are there when this returns, and

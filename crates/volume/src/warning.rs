@@ -1,6 +1,5 @@
 //! [`Warning`]: what an owner should know of a volume that opens all the same.
 
-use crate::bitlk::BitlkMapping;
 use crate::error::standing;
 use crate::integrity::repeats_key_stream;
 use crate::{Access, Damage, Format, Opened, Row, SealedMapping, Storage, VolumeError};
@@ -204,7 +203,7 @@ impl Opened {
     ) -> Result<Self, VolumeError> {
         let got = data.geometry().size;
         let needed = match &self.bitlk {
-            Some(bitlk) => bitlk.needed(),
+            Some(bitlk) => bitlk.needed,
             None => {
                 let sealed = self.sealed.as_ref().map(|sealed| sealed.needed(data));
                 self.cut_rows(got)?.max(sealed.transpose()?.unwrap_or(0))
@@ -226,7 +225,7 @@ impl Opened {
         if access == Access::Read {
             return Ok(self);
         }
-        let unsettled = self.bitlk.as_ref().is_some_and(BitlkMapping::is_unsettled);
+        let unsettled = self.bitlk.as_ref().is_some_and(|bitlk| bitlk.is_unsettled);
         let unsettled = unsettled.then(|| converting(format));
         let mut refusals = self.warnings.iter().map(|warning| warning.refusal(format));
         match unsettled.or_else(|| refusals.find_map(|refusal| refusal)) {

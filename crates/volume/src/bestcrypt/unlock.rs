@@ -135,20 +135,11 @@ impl Header {
         let data = data_of_size(device, self.data_start, self.data_length, layout)?;
         let spec: CipherSpec = "aes-xts-plain64".parse()?;
         for first in [0, self.data_start / 512] {
-            let mapping = || Mapping {
-                spec,
-                key: Key::from_slice(key.as_bytes()),
-                layout,
-                data,
-                first: IvSector::new(first),
-                backend: None,
-                sharing: None,
-                allow_discards: false,
-                holes: false,
-            };
-            let guess = CryptDevice::new(device, mapping())?;
+            let key = Key::from_slice(key.as_bytes());
+            let mapping = Mapping::new(spec, key, layout, data, IvSector::new(first));
+            let guess = CryptDevice::new(device, mapping.duplicate())?;
             if !block::signature::names(&guess)?.is_empty() {
-                return Ok(mapping());
+                return Ok(mapping);
             }
         }
         Err(unsupported("an unpublished sector numbering"))

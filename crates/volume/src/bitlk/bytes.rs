@@ -71,18 +71,6 @@ pub(super) fn entries(mut bytes: &[u8]) -> Result<Vec<Entry<'_>>, Damage> {
     Ok(found)
 }
 
-/// A text in UTF-16, little endian, up to its first zero.
-pub(super) fn text(body: &[u8]) -> String {
-    let units = body
-        .as_chunks()
-        .0
-        .iter()
-        .map(|unit| u16::from_le_bytes(*unit));
-    char::decode_utf16(units.take_while(|&unit| unit != 0))
-        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-        .collect()
-}
-
 /// An entry encrypted with AES-256-CCM.
 #[derive(Clone, Debug)]
 pub(super) struct Sealed {

@@ -16,7 +16,6 @@
 //! ```
 
 use super::damaged;
-use crate::crc::crc32;
 use crate::fields::Fields;
 use crate::{Damage, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
@@ -79,8 +78,9 @@ pub struct Conversion {
     /// The state of an encryption or decryption.
     pub state: ConversionState,
     pub(super) reach: Reach,
-    /// The bytes that the metadata count as encrypted: in version 2, all of them, if all are.
-    up_to: u64,
+    /// Where the encrypted part ends by the metadata, which in version 2 say so also if all is
+    /// encrypted; 0 if they do not say so.
+    pub(super) up_to: u64,
 }
 
 /// The encrypted part of the volume.
@@ -154,11 +154,6 @@ impl Conversion {
         }
     }
 
-    /// Where the encrypted part ends; 0 if the metadata do not say so.
-    pub(super) const fn reached(&self) -> u64 {
-        self.up_to
-    }
-
     /// Whether Windows has begun an encryption or decryption and not ended it.
     pub fn is_under_way(&self) -> bool {
         !matches!(
@@ -229,10 +224,10 @@ impl OnWrite {
         let (mut regions, mut room) = (Vec::new(), MOST_BITMAP_BYTES);
         for place in head[HEAD_BYTES..].as_chunks().0 {
             let place = u64::from_le_bytes(*place);
-            let bitmap = Bitmap::read(device, place, chunk_bytes, &mut room)?;
-            own.push(bitmap.own);
-            own.push(ByteRange::new(bitmap.log, log_bytes));
-            regions.push(bitmap.region);
+            let (region, size, log) = bitmap(device, place, chunk_bytes, &mut room)?;
+            own.push(ByteRange::new(place, size));
+            own.push(ByteRange::new(log, log_bytes));
+            regions.push(region);
         }
         regions.sort_by_key(|region| region.range.offset);
         // The first sectors are in none: what is there is BitLocker's own.
@@ -291,63 +286,50 @@ impl Region {
     }
 }
 
-/// A parsed bitmap.
-struct Bitmap {
-    region: Region,
-    own: ByteRange,
-    log: u64,
-}
-
-impl Bitmap {
-    fn read(
-        device: &dyn BlockDevice,
-        place: u64,
-        chunk_bytes: u64,
-        room: &mut u64,
-    ) -> Result<Self, VolumeError> {
-        let head = exactly(device, place, BITMAP_HEAD_BYTES as u64, "bitmap")?;
-        let fields = Fields(&head);
-        check_signature(&head, b"FVE-EOWBM\0")?;
-        let size = u64::from(fields.le32(12));
-        if size > *room {
-            let rule = "all bitmaps together may have 16 MiB";
-            return Err(damaged(Damage::number("bitmap size", size, rule)));
-        }
-        *room -= size;
-        let bytes = exactly(device, place, size, "bitmap")?;
-        let records = [44, 48].map(|at| fields.le32(at) as usize);
-        let head_bytes = records[0];
-        if !(BITMAP_HEAD_BYTES..=bytes.len()).contains(&head_bytes) {
-            let rule = format!("must be {BITMAP_HEAD_BYTES} to {size}");
-            return Err(damaged(Damage::number(
-                "record offset",
-                head_bytes as u64,
-                rule,
-            )));
-        }
-        check_sum(&bytes[..head_bytes], 56, "a bitmap")?;
-        let region = ByteRange::new(fields.le64(20), fields.le64(28));
-        let chunks = region.length.div_ceil(chunk_bytes);
-        if region.end().is_none() || chunks.div_ceil(8) > size {
-            let rule = "must be the size that its bitmap covers";
-            return Err(damaged(Damage::number("region size", region.length, rule)));
-        }
-        let records = records.map(|at| record(&bytes, at, chunks));
-        let newest = match records {
-            [Ok(first), Ok(second)] if second.0 > first.0 => second.1,
-            [Ok(first), _] => first.1,
-            [_, Ok(second)] => second.1,
-            [Err(damage), Err(_)] => return Err(damage),
-        };
-        Ok(Self {
-            region: Region {
-                range: region,
-                bits: newest.to_vec(),
-            },
-            own: ByteRange::new(place, size),
-            log: fields.le64(36),
-        })
+/// The region of the bitmap at `place`, the bitmap's size, and where its log is. All of them
+/// together have `room`.
+fn bitmap(
+    device: &dyn BlockDevice,
+    place: u64,
+    chunk_bytes: u64,
+    room: &mut u64,
+) -> Result<(Region, u64, u64), VolumeError> {
+    let head = exactly(device, place, BITMAP_HEAD_BYTES as u64, "bitmap")?;
+    let fields = Fields(&head);
+    check_signature(&head, b"FVE-EOWBM\0")?;
+    let size = u64::from(fields.le32(12));
+    if size > *room {
+        let rule = "all bitmaps together may have 16 MiB";
+        return Err(damaged(Damage::number("bitmap size", size, rule)));
     }
+    *room -= size;
+    let bytes = exactly(device, place, size, "bitmap")?;
+    let records = [44, 48].map(|at| fields.le32(at) as usize);
+    let head_bytes = records[0];
+    if !(BITMAP_HEAD_BYTES..=bytes.len()).contains(&head_bytes) {
+        let rule = format!("must be {BITMAP_HEAD_BYTES} to {size}");
+        return Err(damaged(Damage::number(
+            "record offset",
+            head_bytes as u64,
+            rule,
+        )));
+    }
+    check_sum(&bytes[..head_bytes], 56, "a bitmap")?;
+    let range = ByteRange::new(fields.le64(20), fields.le64(28));
+    let chunks = range.length.div_ceil(chunk_bytes);
+    if range.end().is_none() || chunks.div_ceil(8) > size {
+        let rule = "must be the size that its bitmap covers";
+        return Err(damaged(Damage::number("region size", range.length, rule)));
+    }
+    let records = records.map(|at| record(&bytes, at, chunks));
+    let newest = match records {
+        [Ok(first), Ok(second)] if second.0 > first.0 => second.1,
+        [Ok(first), _] => first.1,
+        [_, Ok(second)] => second.1,
+        [Err(damage), Err(_)] => return Err(damage),
+    };
+    let bits = newest.to_vec();
+    Ok((Region { range, bits }, size, fields.le64(36)))
 }
 
 /// The sequence number and the bits of the record at `at`, for `chunks` chunks.
@@ -419,8 +401,7 @@ fn check_signature(bytes: &[u8], signature: &'static [u8]) -> Result<(), VolumeE
 
 /// Checks the checksum at `at`, which is computed with that field set to zero.
 fn check_sum(bytes: &[u8], at: usize, what: &'static str) -> Result<(), VolumeError> {
-    let parts = bytes[..at].iter().chain(&[0; 4]).chain(&bytes[at + 4..]);
-    match crc32(parts) == Fields(bytes).le32(at) {
+    match Fields(bytes).has_crc32(at) {
         true => Ok(()),
         false => Err(damaged(Damage::Checksum { what })),
     }

@@ -24,26 +24,16 @@ pub struct BitlkMapping {
     map: Map,
     /// For Vista: the value at [`CLUSTER_AT`] that NTFS needs, and the one that BitLocker needs.
     boot_fields: [u64; 2],
-    /// The least size of the volume.
-    needed: u64,
-    /// Whether a step of the conversion was interrupted.
-    is_unsettled: bool,
+    /// The least size of a device that holds all of the volume, bytes.
+    pub(crate) needed: u64,
+    /// Whether a step of the conversion was interrupted, so that its log has data that belong on
+    /// the volume.
+    pub(crate) is_unsettled: bool,
     /// The damage to the encrypt-on-write bitmaps.
     lost: Option<Damage>,
 }
 
 impl BitlkMapping {
-    /// The least size of a device that holds all of the volume, bytes.
-    pub(crate) const fn needed(&self) -> u64 {
-        self.needed
-    }
-
-    /// Whether a step of the conversion was interrupted, so that its log has data that belong on the
-    /// volume.
-    pub(crate) const fn is_unsettled(&self) -> bool {
-        self.is_unsettled
-    }
-
     /// What the metadata say about parts that are not encrypted. No digest covers the bitmaps, and
     /// none covers the metadata of Vista.
     pub(crate) fn warnings(&self) -> Option<Warning> {
@@ -79,23 +69,14 @@ impl Header {
             false => self.method.spec(),
             true => "cipher_null-ecb".parse()?,
         };
+        let key = Key::from_slice(key.as_bytes());
         Ok(BitlkMapping {
             map: Map::new(self, data.length, block)?,
             boot_fields: self.places.boot_fields,
             needed: self.needed(),
             is_unsettled: self.conversion.is_unsettled(),
             lost: self.conversion.lost().cloned(),
-            mapping: Mapping {
-                spec,
-                key: Key::from_slice(key.as_bytes()),
-                layout,
-                data,
-                first: IvSector::new(0),
-                backend: None,
-                sharing: None,
-                allow_discards: false,
-                holes: false,
-            },
+            mapping: Mapping::new(spec, key, layout, data, IvSector::new(0)),
         })
     }
 }

@@ -17,12 +17,12 @@
 //! ```
 
 use super::boot::{BOOT_BYTES, Boot, Generation, SIGNATURE};
-use super::bytes::{Entry, Sealed, entries, kind, role, text};
+use super::bytes::{Entry, Sealed, entries, kind, role};
 use super::conversion::{Conversion, ConversionState, OnWrite};
 use super::protector::Protector;
 use super::{damaged, unsupported};
 use crate::crc::crc32;
-use crate::fields::Fields;
+use crate::fields::{Fields, utf16};
 use crate::{Damage, Hash, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherSpec, SectorSize};
@@ -183,7 +183,7 @@ impl Header {
         let ends = copies.map(|at| at.saturating_add(self.places.area_bytes));
         let moved = self.places.first_sectors;
         let moved = moved.map(|moved| moved.end().unwrap_or(u64::MAX));
-        let ends = ends.chain(moved).chain([self.conversion.reached()]);
+        let ends = ends.chain(moved).chain([self.conversion.up_to]);
         ends.max().unwrap_or(0)
     }
 
@@ -338,7 +338,7 @@ impl Copy {
         let description = entries
             .iter()
             .find(of(role::DESCRIPTION))
-            .map(|entry| text(entry.body));
+            .map(|entry| utf16(entry.body));
         let conversion = Conversion::new(&fields, on_write, boot.sector_size)?;
         let sector = boot.sector_size.bytes() as u64;
         let log = ByteRange::new(fields.le64(16), fields.le32(24).into());

@@ -43,13 +43,12 @@ struct Special {
     is: Is,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 enum Is {
     /// Stored from this byte of the device on, encrypted if that place is.
     From(u64),
-    Plain,
-    Nowhere,
-    Boot,
+    /// Stored in its own place, or nowhere.
+    Here(Stands),
 }
 
 impl Map {
@@ -73,10 +72,16 @@ impl Map {
                 block,
             )?;
             map.add(ByteRange::new(0, there), Is::From(from.offset));
-            map.add(ByteRange::new(0, from.length.min(size)), Is::Nowhere);
+            map.add(
+                ByteRange::new(0, from.length.min(size)),
+                Is::Here(Stands::Nowhere),
+            );
         } else {
-            map.add(ByteRange::new(0, block), Is::Boot);
-            map.add(ByteRange::new(0, VISTA_PLAIN_BYTES), Is::Plain);
+            map.add(ByteRange::new(0, block), Is::Here(Stands::Boot));
+            map.add(
+                ByteRange::new(0, VISTA_PLAIN_BYTES),
+                Is::Here(Stands::Plain),
+            );
         }
         let copies = places
             .copies
@@ -91,7 +96,7 @@ impl Map {
             let end = offset.saturating_add(length).min(size);
             let range = ByteRange::new(offset, end.next_multiple_of(block) - offset);
             check(range, size, block)?;
-            map.add(range, Is::Nowhere);
+            map.add(range, Is::Here(Stands::Nowhere));
         }
         Ok(map)
     }
@@ -99,7 +104,8 @@ impl Map {
     /// The parts of the first `size` bytes that are not encrypted, apart from Vista's start, which
     /// never is.
     pub(super) fn unprotected(&self, size: u64) -> Option<Warning> {
-        let starts = |special: &&Special| matches!(special.is, Is::Boot | Is::Plain);
+        let starts =
+            |special: &&Special| matches!(special.is, Is::Here(Stands::Boot | Stands::Plain));
         let start = self.special.iter().take_while(starts).last();
         let mut at = start.map_or(0, |start| start.range.offset + start.range.length);
         let (mut bytes, mut first) = (0, None::<ByteRange>);
@@ -142,13 +148,8 @@ impl Map {
                 Is::From(from) => Is::From(from + (at - range.offset)),
                 is => is,
             };
-            self.special.insert(
-                next,
-                Special {
-                    range: ByteRange::new(at, until - at),
-                    is: part,
-                },
-            );
+            let range = ByteRange::new(at, until - at);
+            self.special.insert(next, Special { range, is: part });
             at = until;
         }
     }
@@ -166,21 +167,7 @@ impl Map {
             let inside = at - range.offset;
             return match is {
                 Is::From(from) => self.as_converted(from + inside, at, end),
-                Is::Plain => Run {
-                    at,
-                    end,
-                    stands: Stands::Plain,
-                },
-                Is::Nowhere => Run {
-                    at,
-                    end,
-                    stands: Stands::Nowhere,
-                },
-                Is::Boot => Run {
-                    at,
-                    end,
-                    stands: Stands::Boot,
-                },
+                Is::Here(stands) => Run { at, end, stands },
             };
         }
         let end = self

@@ -1,8 +1,8 @@
 //! [`Protector`]: a copy of the volume master key, encrypted for one way to open it.
 
-use super::bytes::{Sealed, entries, kind, text};
+use super::bytes::{Sealed, entries, kind};
 use crate::Damage;
-use crate::fields::Fields;
+use crate::fields::{Fields, utf16};
 use cipher::Key;
 use uuid::Uuid;
 
@@ -74,22 +74,12 @@ impl ProtectorKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClearKey => "clear key",
-            Self::Tpm {
-                pin: false,
-                startup_key: false,
-            } => "TPM",
-            Self::Tpm {
-                pin: true,
-                startup_key: false,
-            } => "TPM and PIN",
-            Self::Tpm {
-                pin: false,
-                startup_key: true,
-            } => "TPM and startup key",
-            Self::Tpm {
-                pin: true,
-                startup_key: true,
-            } => "TPM, PIN and startup key",
+            Self::Tpm { pin, startup_key } => match (pin, startup_key) {
+                (false, false) => "TPM",
+                (true, false) => "TPM and PIN",
+                (false, true) => "TPM and startup key",
+                (true, true) => "TPM, PIN and startup key",
+            },
             Self::StartupKey => "startup key",
             Self::RecoveryPassword => "recovery password",
             Self::Certificate => "smart card or certificate",
@@ -143,7 +133,7 @@ impl Protector {
                     protector.clear_key = Some(Key::from_slice(&entry.body[4..]));
                 }
                 kind::TEXT => {
-                    protector.name.get_or_insert_with(|| text(entry.body));
+                    protector.name.get_or_insert_with(|| utf16(entry.body));
                 }
                 kind::STRETCHED => {
                     let salt = entry.body.get(4..).and_then(<[u8]>::first_chunk);

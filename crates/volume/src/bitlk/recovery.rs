@@ -59,21 +59,20 @@ pub(super) fn text_of(file: &[u8]) -> Option<Zeroizing<String>> {
     let units: fn([u8; 2]) -> u16 = match file {
         [0xFF, 0xFE, ..] | [_, 0, ..] => u16::from_le_bytes,
         [0xFE, 0xFF, ..] | [0, _, ..] => u16::from_be_bytes,
-        _ => {
-            let text = std::str::from_utf8(file).ok()?;
-            return Some(Zeroizing::new(text.trim_start_matches(MARK).to_owned()));
-        }
+        _ => return Some(unmarked(std::str::from_utf8(file).ok()?)),
     };
     let mut text = Zeroizing::new(String::with_capacity(2 * file.len()));
     let pairs = file.as_chunks().0.iter().map(|pair| units(*pair));
     for character in char::decode_utf16(pairs) {
         text.push(character.ok()?);
     }
-    Some(Zeroizing::new(text.trim_start_matches(MARK).to_owned()))
+    Some(unmarked(&text))
 }
 
-/// Unicode's byte order mark.
-const MARK: char = '\u{feff}';
+/// `text` without Unicode's byte order mark.
+fn unmarked(text: &str) -> Zeroizing<String> {
+    Zeroizing::new(text.trim_start_matches('\u{feff}').to_owned())
+}
 
 /// The keys of the recovery passwords in a text that says more.
 pub(super) fn found(text: &str) -> Vec<Key> {

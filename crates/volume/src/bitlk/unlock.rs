@@ -18,7 +18,6 @@ use crate::key_text;
 use crate::{Damage, Format, Given, Hash, Kdf, Limits, Secret, Unlocked, VolumeError};
 use cipher::Key;
 use sha2::{Digest, Sha256};
-use std::convert::Infallible;
 use uuid::Uuid;
 use zeroize::Zeroizing;
 
@@ -52,11 +51,7 @@ enum Offer {
 impl Header {
     /// Whether the volume opens without a secret, because it has a clear key or is decrypted.
     pub fn opens_by_itself(&self) -> bool {
-        self.conversion.state == ConversionState::Decrypted
-            || self
-                .protectors
-                .iter()
-                .any(|protector| protector.kind == ProtectorKind::ClearKey)
+        self.conversion.state == ConversionState::Decrypted || self.has_clear_key()
     }
 
     /// Whether the key of the data can be had without a secret.
@@ -310,7 +305,7 @@ fn offers(secret: &Secret) -> Result<(Vec<Offer>, Option<recovery::RecoveryDamag
     let text = match &saved {
         Some(saved) => {
             let keys = recovery::found(saved).into_iter();
-            offers.extend(keys.map(|key| Offer::Recovery(hash(&[key.as_bytes()]))));
+            offers.extend(keys.map(|key| Offer::Recovery(hash(key.as_bytes()))));
             // The first line may be a passphrase all the same.
             Ok(saved.lines().next().unwrap_or_default())
         }
@@ -326,13 +321,13 @@ fn offers(secret: &Secret) -> Result<(Vec<Offer>, Option<recovery::RecoveryDamag
     let mut mistyped = None;
     if recovery::is_meant(text) {
         match recovery::key(text) {
-            Ok(key) => offers.push(Offer::Recovery(hash(&[key.as_bytes()]))),
+            Ok(key) => offers.push(Offer::Recovery(hash(key.as_bytes()))),
             Err(damage) => mistyped = Some(damage),
         }
     }
     let mut units = Zeroizing::new(Vec::with_capacity(2 * text.len()));
     units.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
-    offers.push(Offer::Passphrase(hash(&[hash(&[&units]).as_bytes()])));
+    offers.push(Offer::Passphrase(hash(hash(&units).as_bytes())));
     Ok((offers, mistyped))
 }
 
@@ -384,16 +379,8 @@ fn stretched(hashed: &Key, salt: &[u8; 16]) -> Key {
     Key::from_slice(&block[..32])
 }
 
-fn hash(parts: &[&[u8]]) -> Key {
-    let filled = Key::filled(32, |key| {
-        let mut hash = Sha256::new();
-        for part in parts {
-            hash.update(part);
-        }
-        key.copy_from_slice(&hash.finalize());
-        Ok::<_, Infallible>(())
-    });
-    filled.expect("nothing fails")
+fn hash(bytes: &[u8]) -> Key {
+    Key::from_slice(&Hash::Sha256.digest(&[bytes]))
 }
 
 fn of_256_bits(key: &Key) -> Option<&[u8; 32]> {

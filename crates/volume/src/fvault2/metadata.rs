@@ -16,9 +16,8 @@
 use super::{damaged, unsupported};
 use crate::crc::crc32c;
 use crate::fields::Fields;
+use crate::integrity::GivenIv;
 use crate::{Damage, Format, VolumeError, unaligned};
-use aes::Aes128;
-use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, KeyInit};
 use block::BlockDevice;
 use uuid::Uuid;
 
@@ -92,14 +91,14 @@ impl Physical {
         mut each: impl FnMut(u16, u64, &[u8]) -> Result<(), VolumeError>,
     ) -> Result<(), VolumeError> {
         let (start, count) = self.encrypted(device)?;
-        let cipher = MetadataCipher::new(&self.key, self.identifier.as_bytes());
+        let cipher = metadata_cipher(self.key, self.identifier.as_bytes())?;
         for number in 0..count.min(MOST_BLOCKS) {
             let at = start.saturating_add(number * BLOCK_BYTES as u64);
             let mut block = unaligned::read_up_to(device, at, BLOCK_BYTES as u64)?;
             if block.len() < BLOCK_BYTES || block.iter().all(|&byte| byte == 0) {
                 break;
             }
-            cipher.decrypt(number, &mut block);
+            cipher.decrypt(&mut block, &u128::from(number).to_le_bytes());
             if is_whole(&block) {
                 let fields = Fields(&block);
                 each(fields.le16(10), fields.le64(16), &block)?;
@@ -147,31 +146,10 @@ impl Physical {
     }
 }
 
-/// AES-XTS over 8192 bytes. Sectors of disk ciphers have 4096 bytes at most.
-struct MetadataCipher {
-    data: Aes128,
-    tweak: Aes128,
-}
-
-impl MetadataCipher {
-    fn new(data: &[u8; 16], tweak: &[u8; 16]) -> Self {
-        Self {
-            data: Aes128::new(data.into()),
-            tweak: Aes128::new(tweak.into()),
-        }
-    }
-
-    fn decrypt(&self, number: u64, block: &mut [u8]) {
-        let mut first = u128::from(number).to_le_bytes().into();
-        self.tweak.encrypt_block(&mut first);
-        let mut tweak = u128::from_le_bytes(first.into());
-        for unit in block.as_chunks_mut::<16>().0 {
-            let mut mixed = (u128::from_le_bytes(*unit) ^ tweak).to_le_bytes().into();
-            self.data.decrypt_block(&mut mixed);
-            *unit = (u128::from_le_bytes(mixed.into()) ^ tweak).to_le_bytes();
-            tweak = (tweak << 1) ^ ((tweak >> 127) * 0x87);
-        }
-    }
+/// AES-XTS over 8192 bytes, where sectors of disk ciphers have 4096 at most.
+fn metadata_cipher(data: [u8; 16], tweak: &[u8; 16]) -> Result<GivenIv, VolumeError> {
+    let key = [&data[..], tweak].concat();
+    Ok(GivenIv::xts("aes", &key, BLOCK_BYTES)?)
 }
 
 #[cfg(test)]
@@ -192,7 +170,8 @@ mod tests {
         let key = Key::from_slice(&[data, tweak].concat());
         let cipher = spec.cipher(&key, layout, None).unwrap();
         cipher.encrypt(IvSector::new(9), &mut block);
-        MetadataCipher::new(&data, &tweak).decrypt(9, &mut block);
+        let metadata = metadata_cipher(data, &tweak).unwrap();
+        metadata.decrypt(&mut block, &9_u128.to_le_bytes());
         assert_eq!(block, plain);
     }
 }

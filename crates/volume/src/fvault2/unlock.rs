@@ -90,20 +90,13 @@ impl Header {
         }
         let layout = SectorLayout::default();
         let row = |extent: &super::Extent| {
-            let place = extent.place;
+            let spec = "aes-xts-plain64".parse()?;
+            let key = Key::from_slice(key.as_bytes());
+            let data = described(extent.place.offset, extent.place.length, layout)?;
+            let first = IvSector::new(extent.start / 512);
             Ok(Row {
                 storage: Storage::Data,
-                mapping: Mapping {
-                    spec: "aes-xts-plain64".parse()?,
-                    key: Key::from_slice(key.as_bytes()),
-                    layout,
-                    data: described(place.offset, place.length, layout)?,
-                    first: IvSector::new(extent.start / 512),
-                    backend: None,
-                    sharing: None,
-                    allow_discards: false,
-                    holes: false,
-                },
+                mapping: Mapping::new(spec, key, layout, data, first),
             })
         };
         self.extents.iter().map(row).collect()

@@ -9,6 +9,7 @@
 //! The encryptions are the engine's, over all sectors of a request at once.
 
 use crate::VolumeError;
+use crate::mapping::sectors_of;
 use cipher::{
     Algorithm, CipherError, CipherSpec, IvSector, Key, KeyedCipher, Mode, SectorCipher,
     SectorLayout, SectorSize,
@@ -21,7 +22,7 @@ const BLOCK: usize = 16;
 const RUN: usize = 512;
 
 /// A cipher in XTS or CBC mode.
-pub(super) struct GivenIv {
+pub(crate) struct GivenIv {
     mode: Given,
     sector_bytes: usize,
 }
@@ -40,9 +41,6 @@ impl GivenIv {
     /// The cipher and mode of `transform`, as in `aes-xts`. The key of XTS is
     /// that of the data and then that of the tweaks. Nothing if that is not
     /// one cipher of 16-byte blocks under one key, in one of these modes.
-    ///
-    /// # Errors
-    /// [`VolumeError::Cipher`].
     pub(super) fn new(
         transform: &str,
         key: &[u8],
@@ -50,10 +48,7 @@ impl GivenIv {
     ) -> Result<Option<Self>, VolumeError> {
         // Says better what is wrong with name and key than the parts do.
         let spec: CipherSpec = format!("{transform}-plain64").parse()?;
-        let layout = SectorLayout {
-            size: sector,
-            large_iv: false,
-        };
+        let layout = sectors_of(sector);
         spec.cipher(&Key::from_slice(key), layout, None)?;
         let one = matches!(spec.algorithms(), [one] if one.block_bytes() == BLOCK && *one != Algorithm::Null);
         if !one || spec.key_count() != 1 {
@@ -63,13 +58,7 @@ impl GivenIv {
             return Ok(None);
         };
         let mode = match spec.mode() {
-            Mode::Xts => {
-                let (first, second) = key.split_at(key.len() / 2);
-                Given::Xts {
-                    data: ecb(name, first)?,
-                    tweak: ecb(name, second)?,
-                }
-            }
+            Mode::Xts => return Ok(Some(Self::xts(name, key, sector.bytes())?)),
             Mode::Cbc => {
                 let cbc: CipherSpec = format!("{name}-cbc-null").parse()?;
                 Given::Cbc(cbc.cipher(&Key::from_slice(key), layout, None)?)
@@ -80,6 +69,16 @@ impl GivenIv {
             mode,
             sector_bytes: sector.bytes(),
         }))
+    }
+
+    /// XTS of the cipher `name` over sectors of any length that is a multiple of 512 bytes.
+    pub(crate) fn xts(name: &str, key: &[u8], sector_bytes: usize) -> Result<Self, CipherError> {
+        let (first, second) = key.split_at(key.len() / 2);
+        let mode = Given::Xts {
+            data: ecb(name, first)?,
+            tweak: ecb(name, second)?,
+        };
+        Ok(Self { mode, sector_bytes })
     }
 
     /// Encrypts whole sectors in place, each under its IV of 16 bytes.
@@ -99,7 +98,7 @@ impl GivenIv {
     }
 
     /// Decrypts whole sectors in place, each under its IV of 16 bytes.
-    pub(super) fn decrypt(&self, data: &mut [u8], ivs: &[u8]) {
+    pub(crate) fn decrypt(&self, data: &mut [u8], ivs: &[u8]) {
         match &self.mode {
             Given::Xts { data: blocks, .. } => {
                 let tweaks = self.tweaks(ivs);

@@ -95,10 +95,6 @@ pub(super) struct Superblock {
 impl Layout {
     /// Reads the superblock at `offset` of `device`, for sectors of this size
     /// and tags of this length.
-    ///
-    /// # Errors
-    /// [`VolumeError::Header`], [`VolumeError::Unsupported`],
-    /// [`VolumeError::Block`].
     pub(super) fn read(
         device: &dyn BlockDevice,
         offset: u64,

@@ -18,6 +18,7 @@ mod seal;
 mod spec;
 mod store;
 
+pub(crate) use self::given::GivenIv;
 pub use self::spec::SealedSpec;
 pub(crate) use self::spec::repeats_key_stream;
 

@@ -12,14 +12,14 @@ use super::aegis::{self, Aegis128};
 use super::given::{GivenIv, ecb, encrypt_blocks};
 use super::mac::{self, Mac};
 use crate::damage::printable;
+use crate::mapping::sectors_of;
 use crate::{Format, Hash, VolumeError};
 use aes_gcm::aes::Aes192;
 use aes_gcm::{AeadInOut, Aes128Gcm, Aes256Gcm, AesGcm, KeyInit};
 use block::{BlockError, OperationKind};
 use chacha20poly1305::ChaCha20Poly1305;
 use cipher::{
-    Algorithm, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher,
-    SectorLayout, SectorSize,
+    Algorithm, CipherSpec, IvGenerator, IvSector, Key, KeyedCipher, Mode, SectorCipher, SectorSize,
 };
 use std::io;
 use subtle::ConstantTimeEq;
@@ -74,9 +74,6 @@ impl Seal {
     /// The cipher that LUKS2 calls `encryption` with integrity `kind`. Of the
     /// key, the last `mac_key_bytes` are the MAC's, if that is not the length
     /// of its digest.
-    ///
-    /// # Errors
-    /// [`VolumeError::Unsupported`], [`VolumeError::Cipher`].
     pub(super) fn new(
         encryption: &str,
         kind: &str,
@@ -372,11 +369,7 @@ fn numbered(
     if !known {
         return Ok(None);
     }
-    let layout = SectorLayout {
-        size,
-        large_iv: false,
-    };
-    let cipher = spec.cipher(&Key::from_slice(key), layout, None)?;
+    let cipher = spec.cipher(&Key::from_slice(key), sectors_of(size), None)?;
     Ok(Some(cipher))
 }
 

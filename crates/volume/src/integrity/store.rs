@@ -13,7 +13,8 @@
 
 use super::journal::{Position, Section, State, scan};
 use super::layout::{Layout, SECTOR, damaged};
-use crate::{Access, Damage, VolumeError, unaligned};
+use crate::unaligned::{self, write_blocks as write};
+use crate::{Access, Damage, VolumeError};
 use block::{AlignedBuffer, BlockDevice, BlockError, OperationKind};
 use std::collections::BTreeMap;
 use std::io;
@@ -95,9 +96,6 @@ impl<D: BlockDevice> Store<D> {
     }
 
     /// Writes the superblock, after an empty journal.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub(super) fn format(&self) -> Result<(), VolumeError> {
         erase(&self.device, &self.layout, &State::EMPTY)?;
         let (offset, superblock) = self.layout.superblock();
@@ -390,23 +388,4 @@ pub(super) fn read(
     device.read_at(start, &mut buffer)?;
     into.copy_from_slice(&buffer[(offset - start) as usize..][..into.len()]);
     Ok(())
-}
-
-/// Writes bytes to any offset; the rest of the device's blocks keep what they hold.
-fn write(
-    device: &(impl BlockDevice + ?Sized),
-    offset: u64,
-    bytes: &[u8],
-) -> Result<(), BlockError> {
-    let block = u64::from(device.geometry().logical_block);
-    let length = bytes.len() as u64;
-    if offset.is_multiple_of(block) && length.is_multiple_of(block) {
-        return device.write_at(offset, bytes);
-    }
-    let start = offset / block * block;
-    let end = (offset + length).next_multiple_of(block);
-    let mut buffer = AlignedBuffer::new((end - start) as usize);
-    device.read_at(start, &mut buffer)?;
-    buffer[(offset - start) as usize..][..bytes.len()].copy_from_slice(bytes);
-    device.write_at(start, &buffer)
 }

@@ -179,35 +179,39 @@ impl Header {
     /// Refuses a header that cryptsetup would not read: it asks of free keyslots
     /// what it asks of those in use.
     pub(super) fn check_to_write(&self) -> Result<(), VolumeError> {
-        let unwritable = |damage| VolumeError::Unwritable {
-            format: Format::Luks1,
-            damage,
-        };
-        let named = |slot: usize| format!("the key material of keyslot {slot}");
-        let overlap = |first: String, second: String| {
-            unwritable(Damage::Overlap {
-                first: first.into(),
-                second: second.into(),
-            })
-        };
-        let mut areas: Vec<(usize, ByteRange)> = Vec::new();
-        for (slot, keyslot) in self.keyslots.iter().enumerate() {
-            if keyslot.stripes != STRIPES {
+        let usable = |(slot, keyslot): (usize, &Keyslot)| match keyslot.stripes {
+            STRIPES => Ok((slot, self.material(keyslot).range())),
+            other => {
                 let field = format!("key-slot-{slot}.stripes");
-                let damage = Damage::number(field, keyslot.stripes, "must be 4000");
-                return Err(unwritable(damage));
+                Err(Damage::number(field, other, "must be 4000"))
             }
-            let area = self.material(keyslot).range();
+        };
+        self.check_areas(self.keyslots.iter().enumerate().map(usable))
+            .map_err(|damage| VolumeError::Unwritable {
+                format: Format::Luks1,
+                damage,
+            })
+    }
+
+    /// Refuses key material that lies upon the header, the data or other key material.
+    fn check_areas(
+        &self,
+        areas: impl Iterator<Item = Result<(usize, ByteRange), Damage>>,
+    ) -> Result<(), Damage> {
+        let named = |slot: usize| format!("the key material of keyslot {slot}");
+        let mut before: Vec<(usize, ByteRange)> = Vec::new();
+        for area in areas {
+            let (slot, area) = area?;
             if area.offset < HEADER_BYTES {
-                return Err(overlap(named(slot), "the header".to_owned()));
+                return Err(overlap(named(slot), "the header"));
             }
             if self.payload_offset != 0 && area.end().is_none_or(|end| end > self.payload_offset) {
-                return Err(overlap(named(slot), "the data".to_owned()));
+                return Err(overlap(named(slot), "the data"));
             }
-            if let Some((other, _)) = areas.iter().find(|(_, other)| area.overlaps(*other)) {
+            if let Some((other, _)) = before.iter().find(|(_, other)| area.overlaps(*other)) {
                 return Err(overlap(named(*other), named(slot)));
             }
-            areas.push((slot, area));
+            before.push((slot, area));
         }
         Ok(())
     }
@@ -230,23 +234,9 @@ impl Header {
                 "must be at least 1",
             )));
         }
-        let areas: Vec<_> = self.areas().collect();
-        let named = |slot: usize| format!("the key material of keyslot {slot}");
-        for (at, (slot, area)) in areas.iter().enumerate() {
-            if area.offset < HEADER_BYTES {
-                return Err(overlap(named(*slot), "the header"));
-            }
-            if self.payload_offset != 0 && area.end().is_none_or(|end| end > self.payload_offset) {
-                return Err(overlap(named(*slot), "the data"));
-            }
-            for (other, other_area) in &areas[..at] {
-                if area.overlaps(*other_area) {
-                    return Err(overlap(named(*other), named(*slot)));
-                }
-            }
-        }
+        self.check_areas(self.areas().map(Ok)).map_err(damaged)?;
         if (1..FIRST_PAGE).contains(&self.payload_offset) {
-            return Err(overlap("the data", "the header"));
+            return Err(damaged(overlap("the data", "the header")));
         }
         Ok(())
     }
@@ -258,7 +248,7 @@ impl Header {
         active.map(|(slot, keyslot)| (slot, self.material(keyslot).range()))
     }
 
-    pub(super) fn material(&self, keyslot: &Keyslot) -> KeyMaterial {
+    pub(crate) fn material(&self, keyslot: &Keyslot) -> KeyMaterial {
         KeyMaterial {
             spec: self.spec,
             offset: keyslot.offset,
@@ -396,11 +386,11 @@ fn whole(bytes: &[u8]) -> Result<&[u8; HEADER_BYTES as usize], VolumeError> {
     })
 }
 
-fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> VolumeError {
-    damaged(Damage::Overlap {
+fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> Damage {
+    Damage::Overlap {
         first: first.into(),
         second: second.into(),
-    })
+    }
 }
 
 fn damaged(damage: Damage) -> VolumeError {

@@ -10,4 +10,3 @@ mod write;
 
 pub use header::{Header, Keyslot, Outline, Texts};
 pub use write::Creation;
-pub(crate) use write::Parts;

@@ -5,12 +5,9 @@
 
 use super::header::{Header, KEYSLOT_BYTES, KEYSLOTS, KEYSLOTS_AT, Keyslot};
 use crate::error::conversion_room;
-use crate::keyslot::{SECTOR, wipe};
+use crate::keyslot::{AREA_UNIT, SECTOR, gaps, wipe};
 use crate::{VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
-
-/// Areas begin and end at multiples of this, as those of LUKS2 do.
-const AREA_UNIT: u64 = 4096;
 
 /// Where the place of the material stands within a keyslot of the header.
 const PLACE_AT: usize = 40;
@@ -159,17 +156,8 @@ impl Header {
     /// what was moved away from before a cut.
     fn wipe_unused(&self, device: &dyn BlockDevice, space: ByteRange) -> Result<(), VolumeError> {
         let end = self.material_end(space.offset + space.length);
-        let mut areas: Vec<ByteRange> = self.active_areas().collect();
-        areas.sort_by_key(|area| area.offset);
-        areas.push(ByteRange::new(end, 0));
-        let mut from = MATERIAL_AT;
-        for area in areas {
-            if area.offset > from {
-                wipe(device, ByteRange::new(from, area.offset - from))?;
-            }
-            from = from.max(area.offset + area.length);
-        }
-        Ok(())
+        let unused = gaps((MATERIAL_AT, end), self.active_areas().collect());
+        unused.into_iter().try_for_each(|gap| wipe(device, gap))
     }
 }
 

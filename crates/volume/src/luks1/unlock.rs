@@ -60,7 +60,9 @@ impl Header {
         }))?;
         let mut unread = None;
         for &(number, keyslot) in &candidates {
-            let key = match self.open(device, keyslot, passphrase, limits) {
+            let kdf = self.kdf(keyslot.iterations);
+            let slot_key = kdf.derive(passphrase, &keyslot.salt, self.key_bytes, limits)?;
+            let key = match self.material(keyslot).open(device, &slot_key) {
                 // Another one may open, and be readable.
                 Err(error) if error.is_of_place() => {
                     unread = unread.or(Some(error));
@@ -123,18 +125,10 @@ impl Header {
         key: Key,
         data: &dyn BlockDevice,
     ) -> Result<Mapping, VolumeError> {
-        let layout = SectorLayout::default();
-        Ok(Mapping {
-            key: key_for(&self.spec, &key),
-            spec: self.spec,
-            layout,
-            data: described_to_end(data, self.payload_offset, layout),
-            first: IvSector::new(0),
-            backend: None,
-            sharing: None,
-            allow_discards: false,
-            holes: false,
-        })
+        let (spec, layout) = (self.spec, SectorLayout::default());
+        let key = key_for(&spec, &key);
+        let data = described_to_end(data, self.payload_offset, layout);
+        Ok(Mapping::new(spec, key, layout, data, IvSector::new(0)))
     }
 
     /// Data on the header's own device lie behind the header: where they have
@@ -150,18 +144,6 @@ impl Header {
         }
     }
 
-    fn open(
-        &self,
-        device: &dyn BlockDevice,
-        keyslot: &Keyslot,
-        passphrase: &[u8],
-        limits: &Limits,
-    ) -> Result<Key, VolumeError> {
-        let kdf = self.kdf(keyslot.iterations);
-        let slot_key = kdf.derive(passphrase, &keyslot.salt, self.key_bytes, limits)?;
-        self.material(keyslot).open(device, &slot_key)
-    }
-
     /// Refuses a key from a caller that is not the volume key: nothing would open by it.
     pub(super) fn check_volume_key(&self, key: &Key) -> Result<(), VolumeError> {
         match self.verifies(key, &Limits::default())? {
@@ -175,9 +157,14 @@ impl Header {
         if key.len() != self.key_bytes {
             return Ok(false);
         }
-        let kdf = self.kdf(self.digest_iterations);
-        let digest = kdf.derive(key.as_bytes(), &self.digest_salt, self.digest.len(), limits)?;
+        let digest = self.digest_of(key, limits)?;
         Ok(digest.as_bytes().ct_eq(&self.digest).into())
+    }
+
+    /// The digest that the header would have of `key`.
+    pub(super) fn digest_of(&self, key: &Key, limits: &Limits) -> Result<Key, VolumeError> {
+        let kdf = self.kdf(self.digest_iterations);
+        kdf.derive(key.as_bytes(), &self.digest_salt, self.digest.len(), limits)
     }
 
     pub(crate) fn kdf(&self, iterations: u32) -> Kdf {

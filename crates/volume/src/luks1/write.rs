@@ -5,9 +5,9 @@
 //! cut leaves the old header or the new one.
 
 use super::header::{Header, KEYSLOTS, Keyslot, STRIPES};
-use crate::error::{conversion_room, no_such_keyslot};
+use crate::error::conversion_room;
 use crate::keyslot::{SECTOR, wipe};
-use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_uuid};
+use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_uuid, free_slot};
 use crate::{Format, Hash, HeaderText, Limits, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use cipher::{CipherError, CipherSpec, Key};
@@ -39,33 +39,48 @@ pub struct Creation {
     pub uuid: Option<String>,
 }
 
-/// The fields of a header that is converted from LUKS2.
-pub(crate) struct Parts {
-    pub(crate) spec: CipherSpec,
-    pub(crate) hash: Hash,
-    pub(crate) payload_offset: u64,
-    pub(crate) key_bytes: usize,
-    pub(crate) uuid: HeaderText,
-    /// The keyslots in use.
-    pub(crate) keyslots: [Option<Keyslot>; KEYSLOTS],
-    pub(crate) digest: [u8; 20],
-    pub(crate) digest_salt: [u8; 32],
-    pub(crate) digest_iterations: u32,
+/// Bytes from the start of one key material to the start of the next.
+fn area_bytes(key_bytes: usize) -> u64 {
+    (key_bytes as u64 * u64::from(STRIPES)).next_multiple_of(MATERIAL_UNIT)
 }
 
 impl Header {
-    /// The header of `parts`, with room for keyslots that are not in use.
+    /// A header without digest and keyslots.
+    pub(crate) fn draft(
+        spec: CipherSpec,
+        hash: Hash,
+        key_bytes: usize,
+        payload_offset: u64,
+        uuid: HeaderText,
+    ) -> Self {
+        Self {
+            spec,
+            hash,
+            payload_offset,
+            key_bytes,
+            uuid,
+            keyslots: array::from_fn(|_| Keyslot::unused(0)),
+            raw: Self::blank(spec, hash),
+            digest: [0; 20],
+            digest_salt: [0; 32],
+            digest_iterations: DIGEST_ITERATIONS,
+        }
+    }
+
+    /// The same with these keyslots, and with room for those that are not in use.
     ///
     /// # Errors
     /// [`VolumeError::Impossible`], and [`VolumeError::Unwritable`] or
     /// [`VolumeError::Header`] if it is not possible.
-    pub(crate) fn of_parts(parts: Parts) -> Result<Self, VolumeError> {
-        let material = parts.key_bytes as u64 * u64::from(STRIPES);
-        let material = material.next_multiple_of(MATERIAL_UNIT);
+    pub(crate) fn with_keyslots(
+        mut self,
+        used: [Option<Keyslot>; KEYSLOTS],
+    ) -> Result<Self, VolumeError> {
+        let material = area_bytes(self.key_bytes);
         let of_active = |keyslot: &Keyslot| ByteRange::new(keyslot.offset, material);
-        let mut taken: Vec<ByteRange> = parts.keyslots.iter().flatten().map(of_active).collect();
+        let mut taken: Vec<ByteRange> = used.iter().flatten().map(of_active).collect();
         let mut place = MATERIAL_UNIT;
-        let keyslots = parts.keyslots.map(|keyslot| {
+        self.keyslots = used.map(|keyslot| {
             keyslot.unwrap_or_else(|| {
                 let area = |place| ByteRange::new(place, material);
                 while let Some(other) = taken.iter().find(|other| other.overlaps(area(place))) {
@@ -75,32 +90,17 @@ impl Header {
                 Keyslot::unused(place)
             })
         });
-        let header = Self {
-            spec: parts.spec,
-            hash: parts.hash,
-            payload_offset: parts.payload_offset,
-            key_bytes: parts.key_bytes,
-            uuid: parts.uuid,
-            keyslots,
-            raw: Self::blank(parts.spec, parts.hash),
-            digest: parts.digest,
-            digest_salt: parts.digest_salt,
-            digest_iterations: parts.digest_iterations,
-        };
         let end = taken.iter().map(|area| area.offset + area.length).max();
-        if header.payload_offset > 0 && end > Some(header.payload_offset) {
+        if self.payload_offset > 0 && end > Some(self.payload_offset) {
             return Err(conversion_room());
         }
-        header.check()?;
-        header.check_to_write()?;
-        Self::parse(&header.bytes())
+        self.check()?;
+        self.check_to_write()?;
+        Self::parse(&self.bytes())
     }
 
     /// Writes it over the first copy of a header of LUKS2, whose second copy counts until
     /// the first sector is there.
-    ///
-    /// # Errors
-    /// Those of writing.
     pub(crate) fn write_over_luks2(&self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         let (first, second) = self.raw.split_at(SECTOR as usize);
         unaligned::write_verified(device, SECTOR, second)?;
@@ -121,11 +121,8 @@ impl Header {
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
         check_new_key(volume_key, creation.key_bytes)?;
-        let material = creation.key_bytes as u64 * u64::from(STRIPES);
-        let material = material.next_multiple_of(MATERIAL_UNIT);
-        let keyslots: [Keyslot; 8] =
-            array::from_fn(|slot| Keyslot::unused(MATERIAL_UNIT + slot as u64 * material));
-        let end = MATERIAL_UNIT + keyslots.len() as u64 * material;
+        let place = |slot| MATERIAL_UNIT + slot as u64 * area_bytes(creation.key_bytes);
+        let end = place(KEYSLOTS);
         let payload_offset = match (creation.payload_offset, creation.detached) {
             (Some(offset), _) => offset,
             (None, true) => 0,
@@ -140,33 +137,22 @@ impl Header {
             return Err(VolumeError::TooSmall { size, needed });
         }
         let uuid = checked_uuid(creation.uuid.as_deref())?;
+        let (spec, hash, key_bytes) = (creation.spec, creation.hash, creation.key_bytes);
         let mut header = Self {
-            spec: creation.spec,
-            hash: creation.hash,
-            payload_offset,
-            key_bytes: creation.key_bytes,
-            uuid: uuid.into(),
-            keyslots,
-            raw: Self::blank(creation.spec, creation.hash),
-            digest: [0; 20],
-            digest_salt: [0; 32],
-            digest_iterations: DIGEST_ITERATIONS,
+            keyslots: array::from_fn(|slot| Keyslot::unused(place(slot))),
+            ..Self::draft(spec, hash, key_bytes, payload_offset, uuid.into())
         };
         header.check_to_write()?;
         getrandom::fill(&mut header.digest_salt).map_err(CipherError::from)?;
-        let digest = header.kdf(DIGEST_ITERATIONS).derive(
-            volume_key.as_bytes(),
-            &header.digest_salt,
-            header.digest.len(),
-            &Limits::default(),
-        )?;
+        let digest = header.digest_of(volume_key, &Limits::default())?;
         header.digest.copy_from_slice(digest.as_bytes());
         // Until the new header is there, there is none: an old one would speak
         // of key material that is gone.
         unaligned::write_verified(device, 0, &[0; MATERIAL_UNIT as usize])?;
         let slot = header.free_slot(None)?;
         let slot_key = header.fill(slot, passphrase, creation.iterations)?;
-        header.store(device, slot, &slot_key, volume_key)?;
+        let material = header.material(&header.keyslots[slot]);
+        material.store(device, &slot_key, volume_key)?;
         header.write(device)?;
         Ok(header)
     }
@@ -194,7 +180,8 @@ impl Header {
         let slot_key = next.fill(slot, passphrase, iterations)?;
         // The derivation took time. A place that the old header calls free may be in use by now.
         self.check_unchanged(device)?;
-        next.store(device, slot, &slot_key, volume_key)?;
+        let material = next.material(&next.keyslots[slot]);
+        material.store(device, &slot_key, volume_key)?;
         self.replace(device, next)?;
         Ok(slot as u32)
     }
@@ -234,13 +221,11 @@ impl Header {
     ) -> Result<(), VolumeError> {
         let old = self.active(slot)?;
         // One whose key material is overwritten opens nothing.
-        let mut left = 0;
-        for (number, keyslot) in self.keyslots.iter().enumerate() {
-            let other = keyslot.active && number != old;
-            left +=
-                u32::from(other && unaligned::is_noise(device, self.material(keyslot).range())?);
-        }
-        if left == 0 && !last_too {
+        let lost = self.lost_keyslots(device)?;
+        let mut others = (0..)
+            .zip(&self.keyslots)
+            .filter(|(other, _)| *other != slot);
+        if !others.any(|(other, it)| it.active && !lost.contains(&other)) && !last_too {
             return Err(VolumeError::LastKeyslot { slot });
         }
         let mut next = self.clone();
@@ -272,17 +257,9 @@ impl Header {
     }
 
     fn free_slot(&self, slot: Option<u32>) -> Result<usize, VolumeError> {
-        match slot {
-            None => {
-                let free = self.keyslots.iter().position(Keyslot::is_free);
-                free.ok_or(VolumeError::NoFreeKeyslot)
-            }
-            Some(slot) => match self.keyslots.get(slot as usize) {
-                Some(keyslot) if keyslot.is_free() => Ok(slot as usize),
-                Some(_) => Err(VolumeError::KeyslotInUse { slot }),
-                None => Err(no_such_keyslot(slot, self.keyslots.len() as u32 - 1)),
-            },
-        }
+        let keyslot = |slot: &u32| self.keyslots.get(*slot as usize);
+        let is_used = |slot: &u32| keyslot(slot).is_some_and(|keyslot| !keyslot.is_free());
+        free_slot(slot, KEYSLOTS as u32, is_used).map(|slot| slot as usize)
     }
 
     /// Takes a free keyslot for a passphrase, in this header alone; the key of its material.
@@ -297,26 +274,8 @@ impl Header {
         // Nothing of an unused keyslot was checked when the header was read.
         self.check()?;
         self.check_to_write()?;
-        let kdf = self.kdf(iterations);
-        kdf.derive(
-            passphrase.as_bytes(),
-            &salt,
-            self.key_bytes,
-            &Limits::default(),
-        )
-    }
-
-    /// Writes the key material of a keyslot.
-    fn store(
-        &self,
-        device: &dyn BlockDevice,
-        slot: usize,
-        slot_key: &Key,
-        volume_key: &Key,
-    ) -> Result<(), VolumeError> {
-        let material = self.material(&self.keyslots[slot]);
-        material.store(device, slot_key, volume_key)?;
-        Ok(device.flush()?)
+        let (kdf, limits) = (self.kdf(iterations), Limits::default());
+        kdf.derive(passphrase.as_bytes(), &salt, self.key_bytes, &limits)
     }
 
     /// Refuses a device that has another header by now.

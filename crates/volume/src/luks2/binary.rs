@@ -50,6 +50,14 @@ impl Place {
             Self::Secondary => SECOND_MAGIC,
         }
     }
+
+    /// Its first byte, if copies have `header_size` bytes.
+    pub(super) const fn offset(self, header_size: u64) -> u64 {
+        match self {
+            Self::Primary => 0,
+            Self::Secondary => header_size,
+        }
+    }
 }
 
 /// The fields of a binary header.
@@ -72,6 +80,19 @@ pub struct Binary {
 }
 
 impl Binary {
+    /// That of a volume with this UUID that has no label and was never written.
+    pub(super) fn new(header_size: u64, uuid: HeaderText) -> Self {
+        Self {
+            header_size,
+            seqid: 0,
+            label: HeaderText::default(),
+            checksum_hash: Hash::Sha256,
+            salt: [0; 64],
+            uuid,
+            subsystem: HeaderText::default(),
+        }
+    }
+
     /// The header in `bytes`, read from `offset` of the device; `None` if it
     /// does not begin with the magic of `place` and version 2.
     ///
@@ -114,11 +135,9 @@ impl Binary {
             subsystem: fields.text(208, 48),
         })
     }
-}
 
-impl Binary {
     /// Writes the fields to the start of `copy`, which has zeros there.
-    pub(super) fn write(&self, place: Place, offset: u64, copy: &mut [u8]) {
+    pub(super) fn write(&self, place: Place, copy: &mut [u8]) {
         let mut put = |at: usize, bytes: &[u8]| copy[at..][..bytes.len()].copy_from_slice(bytes);
         put(0, place.magic());
         put(6, &2_u16.to_be_bytes());
@@ -129,7 +148,7 @@ impl Binary {
         put(104, &self.salt);
         put(168, self.uuid.as_bytes());
         put(208, self.subsystem.as_bytes());
-        put(256, &offset.to_be_bytes());
+        put(256, &place.offset(self.header_size).to_be_bytes());
     }
 }
 

@@ -8,8 +8,8 @@ use super::create::digest_json;
 use super::keyslots::{KeyslotOptions, insert};
 use super::read::Header;
 use super::reencrypt::{Announcement, Backup, Keys, flagged};
-use crate::luks::DIGEST_ITERATIONS;
-use crate::{Hash, Kdf, Limits, Mapping, VolumeError, unaligned};
+use crate::luks::digest_of;
+use crate::{Hash, Mapping, VolumeError, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::BlockDevice;
@@ -49,25 +49,20 @@ impl Header {
         keyslot: &KeyslotOptions,
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
+        // The segments come with the reencryption.
         let creation = super::Creation {
             cipher: super::DataCipher::Plain(new.spec),
             key_bytes: new.key.len(),
             sector_size: new.layout.size,
             keyslot: *keyslot,
-            // The segments come with the reencryption.
-            data_offset: None,
             detached: true,
-            label: String::new(),
-            subsystem: String::new(),
-            uuid: None,
+            ..super::Creation::new(keyslot.kdf)
         };
         let mut header = Self::create(device, &creation, &new.key, passphrase)?;
         let (old_keyslot, area) = header.store(device, &old.key, passphrase, keyslot, &[])?;
-        let mut old_digest = digest_json(&old.key)?;
-        old_digest["keyslots"] = json!([OLD_SLOT.to_string()]);
+        let old_digest = digest_json(&old.key, &[OLD_SLOT], &[0, 1])?;
         let kept = headers.iter().map(|header| kept_json(header, data));
         let kept: Vec<Value> = kept.collect::<Result<_, _>>()?;
-        old_digest["segments"] = json!(["0", "1"]);
         let seal = seal(headers, &new.key)?;
         let keys = Keys {
             old: Key::from_slice(old.key.as_bytes()),
@@ -75,7 +70,6 @@ impl Header {
         };
         let announcement = Announcement {
             mode: "reencrypt",
-            direction: "forward",
             shift: 0,
             block: None,
             alone: true,
@@ -199,29 +193,29 @@ impl Header {
         Ok(())
     }
 
-    fn token(&self) -> Option<&Value> {
-        let tokens = self.json.get("tokens")?.as_object()?;
-        tokens.values().find(|token| token["type"] == TOKEN_KIND)
-    }
-
     fn seal_of_headers(&self) -> Option<Vec<u8>> {
-        STANDARD.decode(self.token()?["seal"].as_str()?).ok()
+        STANDARD
+            .decode(self.token_of(TOKEN_KIND)?["seal"].as_str()?)
+            .ok()
     }
 
     /// SHA-256 of what each header was before; nothing of one that could not be read.
     fn headers_before(&self) -> Option<Vec<Vec<u8>>> {
-        let headers = self.token()?["headers"].as_array()?.iter();
+        let headers = self.token_of(TOKEN_KIND)?["headers"].as_array()?.iter();
         let before = |header: &Value| STANDARD.decode(header["before"].as_str()?).ok();
         headers.map(before).collect()
     }
 
     fn kept_headers(&self) -> Option<Vec<KeptHeader>> {
-        let headers = self.token()?["headers"].as_array()?.iter().map(|header| {
-            Some(KeptHeader {
-                offset: header["offset"].as_str()?.parse().ok()?,
-                bytes: STANDARD.decode(header["bytes"].as_str()?).ok()?,
-            })
-        });
+        let headers = self.token_of(TOKEN_KIND)?["headers"]
+            .as_array()?
+            .iter()
+            .map(|header| {
+                Some(KeptHeader {
+                    offset: header["offset"].as_str()?.parse().ok()?,
+                    bytes: STANDARD.decode(header["bytes"].as_str()?).ok()?,
+                })
+            });
         headers.collect()
     }
 }
@@ -235,14 +229,7 @@ fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
         all.extend((header.bytes.len() as u64).to_be_bytes());
         all.extend(&header.bytes);
     }
-    let hash = Hash::Sha256;
-    let kdf = Kdf::Pbkdf2 {
-        hash,
-        iterations: DIGEST_ITERATIONS,
-    };
-    let salt = hash.digest(&[&all]);
-    let length = hash.digest_bytes();
-    kdf.derive(key.as_bytes(), &salt, length, &Limits::default())
+    digest_of(key, &Hash::Sha256.digest(&[&all]))
 }
 
 fn too_little() -> VolumeError {

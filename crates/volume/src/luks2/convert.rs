@@ -7,12 +7,12 @@
 
 use super::binary::{Binary, Place};
 use super::create::{DATA_OFFSET, HEADER_SIZE};
-use super::keyslots::{STRIPES, kdf_json};
+use super::keyslots::{STRIPES, keyslot_json};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::error::conversion_room;
 use crate::keyslot::SECTOR;
-use crate::{Format, Hash, HeaderText, Instead, VolumeError, luks1, unaligned};
+use crate::{Format, Instead, VolumeError, luks1, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -59,13 +59,8 @@ impl Header {
         let json = document(&old, length);
         let mut header = Self {
             binary: Binary {
-                header_size: HEADER_SIZE,
                 seqid: FIRST_EPOCH,
-                label: HeaderText::default(),
-                checksum_hash: Hash::Sha256,
-                salt: [0; 64],
-                uuid: old.uuid.clone(),
-                subsystem: HeaderText::default(),
+                ..Binary::new(HEADER_SIZE, old.uuid.clone())
             },
             metadata: Metadata::parse_to_write(&json, HEADER_SIZE)?,
             json,
@@ -101,7 +96,7 @@ fn check(old: &luks1::Header) -> Result<(), VolumeError> {
 }
 
 /// The JSON that says what `old` says, as cryptsetup writes it.
-fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
+pub(crate) fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
     let spec = old.spec.to_string();
     let hash = old.hash.name();
     let mut keyslots = Map::new();
@@ -109,28 +104,13 @@ fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
         if !keyslot.active {
             continue;
         }
-        let area = old.area(keyslot);
-        let json = json!({
-            "type": "luks2",
-            "key_size": old.key_bytes,
-            "af": {
-                "type": "luks1",
-                "stripes": keyslot.stripes,
-                "hash": hash,
-            },
-            "area": {
-                "type": "raw",
-                "offset": area.offset.to_string(),
-                "size": area.length.to_string(),
-                "encryption": spec,
-                "key_size": old.key_bytes,
-            },
-            "kdf": kdf_json(&old.kdf(keyslot.iterations), &keyslot.salt),
-        });
+        let (material, area) = (old.material(keyslot), old.area(keyslot));
+        let kdf = (&old.kdf(keyslot.iterations), &keyslot.salt[..]);
+        let json = keyslot_json(&material, area, old.key_bytes, kdf);
         keyslots.insert(slot.to_string(), json);
     }
     let bound: Vec<&String> = keyslots.keys().collect();
-    let json = json!({
+    let Value::Object(json) = json!({
         "tokens": {},
         "segments": {
             "0": {
@@ -158,9 +138,8 @@ fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
             "keyslots_size": keyslots_size.to_string(),
         },
         "keyslots": keyslots,
-    });
-    match json {
-        Value::Object(object) => object,
-        _ => unreachable!("it was written as an object"),
-    }
+    }) else {
+        unreachable!("it was written as an object")
+    };
+    json
 }

@@ -4,8 +4,8 @@ use super::binary::{Binary, HEADER_SIZES};
 use super::keyslots::{KeyslotOptions, SALT_BYTES};
 use super::metadata::{Metadata, SegmentSize};
 use super::read::{Header, Recovered};
-use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_text, checked_uuid};
-use crate::{Format, Hash, Kdf, Limits, SealedSpec, VolumeError, unaligned};
+use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_text, checked_uuid, digest_of};
+use crate::{Format, Hash, Kdf, SealedSpec, VolumeError, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::BlockDevice;
@@ -112,16 +112,12 @@ impl Header {
             });
         }
         let json = document(creation, volume_key, data_offset, keyslots_size)?;
+        let label = checked_text("label", &creation.label, LABEL_BYTES)?;
+        let mut binary = Binary::new(HEADER_SIZE, checked_uuid(creation.uuid.as_deref())?.into());
+        binary.label = label.into();
+        binary.subsystem = checked_text("subsystem", &creation.subsystem, LABEL_BYTES)?.into();
         let mut header = Self {
-            binary: Binary {
-                header_size: HEADER_SIZE,
-                seqid: 0,
-                label: checked_text("label", &creation.label, LABEL_BYTES)?.into(),
-                checksum_hash: Hash::Sha256,
-                salt: [0; 64],
-                uuid: checked_uuid(creation.uuid.as_deref())?.into(),
-                subsystem: checked_text("subsystem", &creation.subsystem, LABEL_BYTES)?.into(),
-            },
+            binary,
             metadata: Metadata::parse(&json, HEADER_SIZE)
                 .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?,
             json,
@@ -273,7 +269,7 @@ fn document(
             },
         },
         "digests": {
-            "0": digest_json(volume_key)?,
+            "0": digest_json(volume_key, &[], &[0])?,
         },
         "config": {
             "json_size": (HEADER_SIZE - 4096).to_string(),
@@ -287,32 +283,27 @@ fn document(
             "journal_integrity": "none",
         });
     }
-    match json {
-        Value::Object(object) => Ok(object),
-        _ => unreachable!("it was written as an object"),
-    }
+    let Value::Object(object) = json else {
+        unreachable!("it was written as an object")
+    };
+    Ok(object)
 }
 
-/// The digest of a volume key, without keyslots, for segment 0.
-pub(super) fn digest_json(volume_key: &Key) -> Result<Value, VolumeError> {
+/// The digest of a key, for these keyslots and segments.
+pub(super) fn digest_json(
+    key: &Key,
+    keyslots: &[u32],
+    segments: &[u32],
+) -> Result<Value, VolumeError> {
+    let names = |numbers: &[u32]| -> Vec<String> { numbers.iter().map(u32::to_string).collect() };
     let mut salt = [0; SALT_BYTES];
     getrandom::fill(&mut salt).map_err(CipherError::from)?;
-    let hash = Hash::Sha256;
-    let kdf = Kdf::Pbkdf2 {
-        hash,
-        iterations: DIGEST_ITERATIONS,
-    };
-    let digest = kdf.derive(
-        volume_key.as_bytes(),
-        &salt,
-        hash.digest_bytes(),
-        &Limits::default(),
-    )?;
+    let digest = digest_of(key, &salt)?;
     Ok(json!({
         "type": "pbkdf2",
-        "keyslots": [],
-        "segments": ["0"],
-        "hash": hash.name(),
+        "keyslots": names(keyslots),
+        "segments": names(segments),
+        "hash": Hash::Sha256.name(),
         "iterations": DIGEST_ITERATIONS,
         "salt": STANDARD.encode(salt),
         "digest": STANDARD.encode(digest.as_bytes()),

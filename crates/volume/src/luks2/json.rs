@@ -222,16 +222,6 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// So many members here, which are too many or too few.
-    pub(super) fn refuse_members(&self, members: usize) -> Damage {
-        let field = format!("the number of members of {}", self.path);
-        Damage::number(
-            field,
-            members as u64,
-            "is not a number that cryptsetup supports",
-        )
-    }
-
     /// A text here that is not known.
     pub(super) fn unknown(&self, value: &str) -> Damage {
         Damage::unknown(self.path.as_str(), value)
@@ -256,6 +246,15 @@ impl<'a> Node<'a> {
             value,
             path: format!("{}.{name}", self.path),
         }))
+    }
+
+    /// Refuses a member `name` that is not the text `known`.
+    pub(super) fn must_be(&self, name: &str, known: &str) -> Result<(), Damage> {
+        let member = self.get(name)?;
+        match member.text()? {
+            text if text == known => Ok(()),
+            other => Err(member.unknown(other)),
+        }
     }
 
     /// The members of an object whose names are numbers.
@@ -303,17 +302,10 @@ impl<'a> Node<'a> {
 
     /// An integer here, however large.
     pub(super) fn integer(&self) -> Result<(), Damage> {
-        let shown = match self.value {
-            Value::Number(_) => true,
-            Value::String(text) => match numbers::shown(text) {
-                Shown::Number(number) => !number.contains(['.', 'e', 'E']),
-                Shown::Text(_) => false,
-            },
-            _ => false,
-        };
-        match shown {
-            true => Ok(()),
-            false => Err(self.kind("an integer")),
+        match self.value.as_str().map(numbers::shown) {
+            Some(Shown::Number(number)) if !number.contains(['.', 'e', 'E']) => Ok(()),
+            None if self.value.is_number() => Ok(()),
+            _ => Err(self.kind("an integer")),
         }
     }
 

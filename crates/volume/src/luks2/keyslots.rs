@@ -5,8 +5,9 @@
 
 use super::metadata::{Keyslot, Priority};
 use super::read::Header;
-use crate::error::{no_such_keyslot, unbound_keyslot};
-use crate::keyslot::{KeyMaterial, wipe};
+use crate::error::unbound_keyslot;
+use crate::keyslot::{AREA_UNIT, KeyMaterial, gaps, wipe};
+use crate::luks::free_slot;
 use crate::{Hash, Kdf, Limits, Stop, VolumeError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,9 +17,6 @@ use serde_json::{Map, Value, json};
 
 /// Keyslots of a header, at most.
 pub(super) const KEYSLOTS: u32 = 32;
-
-/// Areas begin and end at multiples of this, as cryptsetup's do.
-const AREA_UNIT: u64 = 4096;
 
 /// cryptsetup's number.
 pub(super) const STRIPES: u32 = 4000;
@@ -95,15 +93,8 @@ impl Header {
         options: &KeyslotOptions,
         slot: Option<u32>,
     ) -> Result<u32, VolumeError> {
-        let used = |slot: &u32| self.metadata.keyslots.contains_key(slot);
-        let slot = match slot {
-            Some(slot) if used(&slot) => return Err(VolumeError::KeyslotInUse { slot }),
-            Some(slot) if slot < KEYSLOTS => slot,
-            Some(slot) => return Err(no_such_keyslot(slot, KEYSLOTS - 1)),
-            None => (0..KEYSLOTS)
-                .find(|slot| !used(slot))
-                .ok_or(VolumeError::NoFreeKeyslot)?,
-        };
+        let is_used = |slot: &u32| self.metadata.keyslots.contains_key(slot);
+        let slot = free_slot(slot, KEYSLOTS, is_used)?;
         let digest = self.digest_of_data()?;
         let (keyslot, _) = self.store(device, volume_key, passphrase, options, &[])?;
         self.commit(device, |json| {
@@ -200,20 +191,25 @@ impl Header {
         let length = (volume_key.len() as u64 * u64::from(STRIPES)).next_multiple_of(AREA_UNIT);
         let area = self.free_area(length, taken);
         let area = area.ok_or(VolumeError::NoFreeKeyslot)?;
-        let (json, material, salt) = describe(volume_key, area, options)?;
+        let material = KeyMaterial {
+            spec: options.spec,
+            offset: area.offset,
+            key_bytes: volume_key.len(),
+            stripes: STRIPES as usize,
+            hash: options.af_hash,
+        };
+        let mut salt = [0; SALT_BYTES];
+        getrandom::fill(&mut salt).map_err(CipherError::from)?;
         let limits = Limits {
             stop: options.stop,
             ..Limits::default()
         };
-        let slot_key =
-            options
-                .kdf
-                .derive(passphrase.as_bytes(), &salt, options.key_bytes, &limits)?;
+        let (kdf, key_bytes) = (&options.kdf, options.key_bytes);
+        let slot_key = kdf.derive(passphrase.as_bytes(), &salt, key_bytes, &limits)?;
         // The derivation took time. A place that the old header calls free may be in use by now.
         self.check_unchanged(device)?;
         material.store(device, &slot_key, volume_key)?;
-        device.flush()?;
-        Ok((json, area))
+        Ok((keyslot_json(&material, area, key_bytes, (kdf, &salt)), area))
     }
 
     /// The first gap of `length` bytes between areas and what is `taken`.
@@ -235,19 +231,7 @@ impl Header {
         let start = 2 * self.binary.header_size;
         let end = start + self.metadata.config.keyslots_size;
         let areas = self.metadata.keyslots.values().filter_map(Keyslot::area);
-        let mut used: Vec<_> = areas.chain(taken.iter().copied()).collect();
-        used.sort_by_key(|area| area.offset);
-        used.push(ByteRange::new(end, 0));
-        let mut gaps = Vec::new();
-        let mut offset = start;
-        for area in used {
-            if area.offset > offset {
-                gaps.push(ByteRange::new(offset, area.offset - offset));
-            }
-            // Areas lie within the space: nothing overflows.
-            offset = offset.max((area.offset + area.length).next_multiple_of(AREA_UNIT));
-        }
-        gaps
+        gaps((start, end), areas.chain(taken.iter().copied()).collect())
     }
 }
 
@@ -311,39 +295,30 @@ pub(super) fn share_tokens(json: &mut Map<String, Value>, old: u32, new: u32) {
     }
 }
 
-/// A new keyslot: its JSON, its key material, its salt.
-fn describe(
-    volume_key: &Key,
+/// A keyslot of type `luks2`, whose key material is in `area` under a key of `area_key_bytes`.
+pub(super) fn keyslot_json(
+    material: &KeyMaterial,
     area: ByteRange,
-    options: &KeyslotOptions,
-) -> Result<(Value, KeyMaterial, [u8; SALT_BYTES]), VolumeError> {
-    let mut salt = [0; SALT_BYTES];
-    getrandom::fill(&mut salt).map_err(CipherError::from)?;
-    let json = json!({
+    area_key_bytes: usize,
+    (kdf, salt): (&Kdf, &[u8]),
+) -> Value {
+    json!({
         "type": "luks2",
-        "key_size": volume_key.len(),
+        "key_size": material.key_bytes,
         "af": {
             "type": "luks1",
-            "stripes": STRIPES,
-            "hash": options.af_hash.name(),
+            "stripes": material.stripes,
+            "hash": material.hash.name(),
         },
         "area": {
             "type": "raw",
             "offset": area.offset.to_string(),
             "size": area.length.to_string(),
-            "encryption": options.spec.to_string(),
-            "key_size": options.key_bytes,
+            "encryption": material.spec.to_string(),
+            "key_size": area_key_bytes,
         },
-        "kdf": kdf_json(&options.kdf, &salt),
-    });
-    let material = KeyMaterial {
-        spec: options.spec,
-        offset: area.offset,
-        key_bytes: volume_key.len(),
-        stripes: STRIPES as usize,
-        hash: options.af_hash,
-    };
-    Ok((json, material, salt))
+        "kdf": kdf_json(kdf, salt),
+    })
 }
 
 /// Puts a keyslot into the JSON.
@@ -354,7 +329,7 @@ pub(super) fn insert(json: &mut Map<String, Value>, slot: u32, keyslot: Value) {
 }
 
 /// A key derivation as headers write it.
-pub(super) fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
+fn kdf_json(kdf: &Kdf, salt: &[u8]) -> Value {
     let salt = STANDARD.encode(salt);
     match kdf {
         Kdf::Pbkdf2 { hash, iterations } => json!({

@@ -268,16 +268,12 @@ impl Metadata {
         let missing = |number: u32| Damage::Missing {
             field: format!("segments.{number}").into(),
         };
-        for (expected, &number) in (0..).zip(self.segments.keys()) {
-            if number != expected {
-                return Err(missing(expected));
-            }
+        let mut numbers = (0..).zip(self.segments.keys());
+        if let Some((expected, _)) = numbers.find(|(expected, number)| expected != *number) {
+            return Err(missing(expected));
         }
-        let used: Vec<_> = self
-            .segments
-            .iter()
-            .take_while(|(_, s)| !s.is_backup())
-            .collect();
+        let segments = self.segments.iter();
+        let used: Vec<_> = segments.take_while(|(_, it)| !it.is_backup()).collect();
         if used.is_empty() {
             return Err(missing(0));
         }
@@ -309,15 +305,21 @@ impl Metadata {
 
     fn check_digests(&self) -> Result<(), Damage> {
         for (number, digest) in &self.digests {
-            for (name, listed, known) in [
+            let keyslots = digest.keyslots.iter();
+            let segments = digest.segments.iter();
+            for (name, stray) in [
                 (
                     "keyslots",
-                    &digest.keyslots,
-                    self.keyslots.keys().collect::<Vec<_>>(),
+                    keyslots
+                        .copied()
+                        .find(|slot| !self.keyslots.contains_key(slot)),
                 ),
-                ("segments", &digest.segments, self.segments.keys().collect()),
+                (
+                    "segments",
+                    segments.copied().find(|of| !self.segments.contains_key(of)),
+                ),
             ] {
-                if let Some(&stray) = listed.iter().find(|listed| !known.contains(listed)) {
+                if let Some(stray) = stray {
                     let field = format!("digests.{number}.{name}");
                     return Err(Damage::number(
                         field,
@@ -389,27 +391,17 @@ fn config(node: &Node, header_size: u64) -> Result<Config, Damage> {
         return Err(keyslots_size.refuse(space, rule));
     }
     let requirements = match node.find("requirements")? {
-        Some(requirements) => {
-            requirements.object()?;
-            match requirements.find("mandatory")? {
-                Some(mandatory) => texts(&mandatory)?,
-                None => Vec::new(),
-            }
-        }
+        Some(requirements) => texts(&requirements, "mandatory")?,
         None => Vec::new(),
     };
     if requirements.iter().filter(|name| is_online(name)).count() > 1 {
         let rule = "only one reencryption is possible at a time";
         return Err(Damage::number("config.requirements.mandatory", 2_u64, rule));
     }
-    let flags = match node.find("flags")? {
-        Some(flags) => texts(&flags)?,
-        None => Vec::new(),
-    };
     Ok(Config {
         json_size: bytes,
         keyslots_size: space,
-        flags,
+        flags: texts(node, "flags")?,
         requirements,
     })
 }
@@ -424,12 +416,11 @@ pub(super) fn is_online(requirement: &str) -> bool {
     })
 }
 
-fn texts(node: &Node) -> Result<Vec<String>, Damage> {
-    let texts = node.list()?;
-    texts
-        .iter()
-        .map(|node| Ok(node.text()?.to_owned()))
-        .collect()
+/// The texts in the list `name`; none if there is no such member.
+fn texts(node: &Node, name: &str) -> Result<Vec<String>, Damage> {
+    let list = node.find(name)?.map(|list| list.list()).transpose()?;
+    let texts = list.into_iter().flatten();
+    texts.map(|node| Ok(node.text()?.to_owned())).collect()
 }
 
 fn token(node: &Node) -> Result<String, Damage> {
@@ -476,11 +467,7 @@ fn passphrase_keyslot(
     area: &Node,
     range: ByteRange,
 ) -> Result<PassphraseKeyslot, Damage> {
-    let area_kind = area.get("type")?;
-    match area_kind.text()? {
-        "raw" => {}
-        other => return Err(area_kind.unknown(other)),
-    }
+    area.must_be("type", "raw")?;
     let key_bytes = key_size(&node.get("key_size")?)?;
     let af = af(&node.get("af")?)?;
     let stripes = (key_bytes as u64 * u64::from(af.stripes)).next_multiple_of(512);
@@ -517,11 +504,7 @@ fn key_size(node: &Node) -> Result<usize, Damage> {
 }
 
 fn af(node: &Node) -> Result<Af, Damage> {
-    let kind = node.get("type")?;
-    match kind.text()? {
-        "luks1" => {}
-        other => return Err(kind.unknown(other)),
-    }
+    node.must_be("type", "luks1")?;
     let stripes = node.get("stripes")?;
     let hash = hash(&node.get("hash")?)?;
     match stripes.number()? {
@@ -624,10 +607,7 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
         offset,
         size,
         kind,
-        flags: match node.find("flags")? {
-            Some(flags) => texts(&flags)?,
-            None => Vec::new(),
-        },
+        flags: texts(node, "flags")?,
     })
 }
 
@@ -657,11 +637,7 @@ fn digest(node: &Node) -> Result<Digest, Damage> {
 }
 
 fn verifier(node: &Node) -> Result<Verifier, Damage> {
-    let kind = node.get("type")?;
-    match kind.text()? {
-        "pbkdf2" => {}
-        other => return Err(kind.unknown(other)),
-    }
+    node.must_be("type", "pbkdf2")?;
     let hash = hash(&node.get("hash")?)?;
     let digest = node.get("digest")?;
     let bytes = digest.bytes()?;

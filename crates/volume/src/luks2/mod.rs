@@ -95,4 +95,5 @@ pub use to_luks1::wipe_copies;
 #[doc(hidden)]
 pub use tokens::Token;
 
+pub(crate) use convert::document;
 pub(crate) use read::has_second_copy;

@@ -3,6 +3,8 @@
 //! Another program may have written an integer of any length or a fraction. In memory the JSON has
 //! such a number as a text that begins with a mark. So it is written exactly as it was read.
 
+use serde::de::IgnoredAny;
+
 /// The first character of such a text. It is a noncharacter, so no other text needs it.
 const MARK: char = '\u{fdd0}';
 
@@ -30,9 +32,7 @@ pub(super) fn hide(json: &[u8]) -> Vec<u8> {
                 length
             }
             b'-' | b'0'..=b'9' => {
-                let number =
-                    |byte: &u8| matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
-                let length = rest.iter().take_while(|byte| number(byte)).count();
+                let length = rest.iter().take_while(|byte| is_of_number(byte)).count();
                 let token = &rest[..length];
                 match is_number(token) && !is_plain(token) {
                     true => {
@@ -102,39 +102,14 @@ fn is_plain(token: &[u8]) -> bool {
     unsigned.is_ok_and(|again| again == text) || signed.is_ok_and(|again| again == text)
 }
 
-/// Whether it is a number of JSON (RFC 8259, section 6).
+/// Whether it is a number of JSON (RFC 8259, section 6). No other value has these bytes alone.
 fn is_number(token: &[u8]) -> bool {
-    let digits = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .take_while(|byte| byte.is_ascii_digit())
-            .count()
-    };
-    let rest = token.strip_prefix(b"-").unwrap_or(token);
-    let whole = digits(rest);
-    if whole == 0 || (whole > 1 && rest[0] == b'0') {
-        return false;
-    }
-    let mut rest = &rest[whole..];
-    if let Some(fraction) = rest.strip_prefix(b".") {
-        let length = digits(fraction);
-        if length == 0 {
-            return false;
-        }
-        rest = &fraction[length..];
-    }
-    if let [b'e' | b'E', exponent @ ..] = rest {
-        let exponent = match exponent {
-            [b'+' | b'-', digits @ ..] => digits,
-            digits => digits,
-        };
-        let length = digits(exponent);
-        if length == 0 {
-            return false;
-        }
-        rest = &exponent[length..];
-    }
-    rest.is_empty()
+    token.iter().all(is_of_number) && serde_json::from_slice::<IgnoredAny>(token).is_ok()
+}
+
+/// Whether a number may have this byte.
+const fn is_of_number(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
 #[cfg(test)]

@@ -35,13 +35,6 @@ pub enum Recovered {
     Only(Place),
 }
 
-/// A copy that can be used.
-struct Copy {
-    binary: Binary,
-    metadata: Metadata,
-    json: Map<String, Value>,
-}
-
 impl Header {
     /// Reads the header at the start of `device`. Of two good copies, the one with the larger epoch
     /// counts; otherwise the good one does. If the first copy does not tell the place of the
@@ -54,23 +47,25 @@ impl Header {
     pub fn read(device: &dyn BlockDevice) -> Result<Self, VolumeError> {
         let primary = Found::at(device, Place::Primary, 0)?;
         let places = match &primary {
-            Found::Good(copy) => vec![copy.binary.header_size],
+            Found::Good(header) => vec![header.binary.header_size],
             _ => HEADER_SIZES.to_vec(),
         };
         let mut secondary = Found::Nothing;
         for offset in places {
             secondary = secondary.or(Found::at(device, Place::Secondary, offset)?);
         }
-        let (copy, recovered) = match (primary, secondary) {
-            (Found::Good(first), Found::Good(second)) => {
+        let header = match (primary, secondary) {
+            (Found::Good(mut first), Found::Good(second)) => {
                 match first.binary.seqid.cmp(&second.binary.seqid) {
-                    Ordering::Equal => (first, Recovered::Both),
-                    Ordering::Greater => (first, Recovered::Only(Place::Primary)),
-                    Ordering::Less => (second, Recovered::Only(Place::Secondary)),
+                    Ordering::Equal => {
+                        first.recovered = Recovered::Both;
+                        first
+                    }
+                    Ordering::Greater => first,
+                    Ordering::Less => second,
                 }
             }
-            (Found::Good(first), _) => (first, Recovered::Only(Place::Primary)),
-            (_, Found::Good(second)) => (second, Recovered::Only(Place::Secondary)),
+            (Found::Good(only), _) | (_, Found::Good(only)) => only,
             (Found::Bad(damage), _) | (_, Found::Bad(damage)) => {
                 return Err(VolumeError::damaged(Format::Luks2, damage));
             }
@@ -81,19 +76,13 @@ impl Header {
                 });
             }
         };
-        copy.metadata
+        header
+            .metadata
             .check_device(device.geometry().size)
             .map_err(|damage| VolumeError::damaged(Format::Luks2, damage))?;
-        Ok(Self {
-            binary: copy.binary,
-            metadata: copy.metadata,
-            json: copy.json,
-            recovered,
-        })
+        Ok(*header)
     }
-}
 
-impl Header {
     /// Refuses data on the header's own device that overlap the header and its key material,
     /// because writes to such data would destroy them. The place of the data before the header came
     /// doesn't count.
@@ -135,7 +124,7 @@ pub(crate) fn has_second_copy(device: &dyn BlockDevice) -> Result<bool, VolumeEr
 /// The content of the place of a copy.
 enum Found {
     /// A copy that can be used.
-    Good(Box<Copy>),
+    Good(Box<Header>),
     /// A copy that cannot be used.
     Bad(Damage),
     /// The device cannot read the place.
@@ -167,8 +156,8 @@ impl Found {
             Some(Ok(binary)) => binary,
         };
         let whole = unaligned::read_up_to(device, offset, binary.header_size)?;
-        Ok(match parse(binary, &whole) {
-            Ok(copy) => Self::Good(Box::new(copy)),
+        Ok(match parse(binary, place, &whole) {
+            Ok(header) => Self::Good(Box::new(header)),
             Err(damage) => Self::Bad(damage),
         })
     }
@@ -189,7 +178,7 @@ impl Found {
     }
 }
 
-fn parse(binary: Binary, whole: &[u8]) -> Result<Copy, Damage> {
+fn parse(binary: Binary, place: Place, whole: &[u8]) -> Result<Header, Damage> {
     if (whole.len() as u64) < binary.header_size {
         return Err(Damage::Short {
             needed: binary.header_size,
@@ -200,9 +189,10 @@ fn parse(binary: Binary, whole: &[u8]) -> Result<Copy, Damage> {
         return Err(Damage::Checksum { what: "the header" });
     }
     let json = json::object(&whole[BINARY_BYTES..])?;
-    Ok(Copy {
+    Ok(Header {
         metadata: Metadata::parse(&json, binary.header_size)?,
         binary,
         json,
+        recovered: Recovered::Only(place),
     })
 }

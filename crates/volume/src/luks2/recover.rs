@@ -9,11 +9,10 @@ use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
 use super::json;
 use super::metadata::{Keyslot, Metadata};
 use super::read::{Header, Recovered};
-use crate::HeaderText;
 use crate::error::in_place_of_copy;
 use crate::luks::{MAGIC, checked_uuid};
 use crate::rest::{self, read_what_can_be};
-use crate::{Format, Hash, VolumeError, unaligned};
+use crate::{Format, VolumeError, unaligned};
 use block::{BlockDevice, ByteRange};
 use serde_json::{Map, Value};
 
@@ -62,13 +61,11 @@ impl Header {
     /// # Errors
     /// Those of reading that concern the whole device.
     pub fn stranger(&self, device: &dyn BlockDevice) -> Result<Option<String>, VolumeError> {
-        let size = self.binary.header_size;
-        let good = match self.recovered {
-            Recovered::Both => return Ok(None),
-            Recovered::Only(Place::Primary) => ByteRange::new(0, size),
-            Recovered::Only(Place::Secondary) => ByteRange::new(size, size),
+        let Recovered::Only(place) = self.recovered else {
+            return Ok(None);
         };
-        self.stranger_beside(device, good)
+        let size = self.binary.header_size;
+        self.stranger_beside(device, ByteRange::new(place.offset(size), size))
     }
 
     /// What stands where the first copy was, if that is neither blank nor left of a header of this
@@ -133,10 +130,11 @@ impl Header {
     /// # Errors
     /// Those of reading that concern the whole device.
     pub fn other_copy(&self, device: &dyn BlockDevice) -> Result<Option<OtherCopy>, VolumeError> {
-        let (place, offset) = match self.recovered {
-            Recovered::Only(Place::Secondary) => (Place::Primary, 0),
-            _ => (Place::Secondary, self.binary.header_size),
+        let place = match self.recovered {
+            Recovered::Only(Place::Secondary) => Place::Primary,
+            _ => Place::Secondary,
         };
+        let offset = place.offset(self.binary.header_size);
         let remains = Remains::read(device, place, offset)?;
         let Some(binary) = &remains.binary else {
             return Ok(None);
@@ -318,15 +316,7 @@ impl Remains {
         let is_renamed = known.is_none();
         let mut binary = match known {
             Some(known) => known.clone(),
-            None => Binary {
-                header_size,
-                seqid: 0,
-                label: HeaderText::default(),
-                checksum_hash: Hash::Sha256,
-                salt: [0; 64],
-                uuid: checked_uuid(uuid)?.into(),
-                subsystem: HeaderText::default(),
-            },
+            None => Binary::new(header_size, checked_uuid(uuid)?.into()),
         };
         binary.header_size = header_size;
         Ok(Some(Rebuilt {

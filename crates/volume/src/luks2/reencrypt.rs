@@ -23,6 +23,7 @@ pub use self::room::Room;
 use self::conversion::{Side, mapping};
 use self::plan::{Kind, Plan, Progress, Protection, slot_of};
 use self::step::Devices;
+use super::create::digest_json;
 use super::keyslots::forget;
 use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
@@ -82,20 +83,30 @@ impl Backup {
     }
 }
 
-/// The segment with this flag.
-fn backup(segments: &Map<String, Value>, backup: Backup) -> Option<&Value> {
-    let has = |segment: &&Value| {
+/// The segment with this flag, and its name.
+fn named(json: &Map<String, Value>, backup: Backup) -> Option<(&String, &Value)> {
+    let has = |(_, segment): &(&String, &Value)| {
         let flags = segment["flags"].as_array();
         flags.is_some_and(|flags| flags.iter().any(|flag| flag == backup.flag()))
     };
-    segments.values().find(has)
+    json["segments"].as_object()?.iter().find(has)
 }
 
-/// The number of a segment.
-fn number_of(segments: &Map<String, Value>, segment: &Value) -> Option<u32> {
-    let mut segments = segments.iter();
-    let (name, _) = segments.find(|(_, value)| std::ptr::eq(*value, segment))?;
-    name.parse().ok()
+/// The segment with this flag.
+fn backup(json: &Map<String, Value>, backup: Backup) -> Option<&Value> {
+    named(json, backup).map(|(_, segment)| segment)
+}
+
+/// The number of the segment with this flag.
+fn number_of(json: &Map<String, Value>, backup: Backup) -> Option<u32> {
+    named(json, backup)?.0.parse().ok()
+}
+
+/// Takes away the tokens of these types.
+fn forget_tokens(json: &mut Map<String, Value>, kinds: &[&str]) {
+    if let Some(Value::Object(tokens)) = json.get_mut("tokens") {
+        tokens.retain(|_, token| !kinds.iter().any(|kind| token["type"] == *kind));
+    }
 }
 
 /// Both keys of a volume that is being reencrypted.
@@ -172,15 +183,21 @@ impl Header {
     pub fn length_afterwards(&self) -> Option<u64> {
         let encrypts = self.reencryption_mode() == Some("encrypt");
         let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
-        let segments = self.json["segments"].as_object().filter(|_| grown)?;
-        let of = |flag| {
-            let number = number_of(segments, backup(segments, flag)?)?;
-            self.metadata.segments.get(&number)
-        };
-        match of(Backup::Previous)?.size {
-            SegmentSize::Fixed(length) => of(Backup::Final)?.offset.checked_add(length),
+        match self.backup(Backup::Previous).filter(|_| grown)?.size {
+            SegmentSize::Fixed(length) => self.backup(Backup::Final)?.offset.checked_add(length),
             SegmentSize::Dynamic => None,
         }
+    }
+
+    /// The segment that tells of the volume before or after.
+    fn backup(&self, flag: Backup) -> Option<&Segment> {
+        self.metadata.segments.get(&number_of(&self.json, flag)?)
+    }
+
+    /// The token of this type, if there is one.
+    pub(super) fn token_of(&self, kind: &str) -> Option<&Value> {
+        let tokens = self.json.get("tokens")?.as_object()?;
+        tokens.values().find(|token| token["type"] == kind)
     }
 
     /// Ends an encryption whose data moved: forgets from where, and lets data that goes to the end
@@ -199,7 +216,7 @@ impl Header {
             if fills {
                 json["segments"][number.to_string()]["size"] = "dynamic".into();
             }
-            room::forget(json);
+            forget_tokens(json, &[GROWN]);
         })
     }
 
@@ -232,18 +249,13 @@ impl Header {
 
     /// The segment that is all of the data, its number, and those of what was and what is to be.
     fn single(&self) -> Option<(&Segment, u32, u32, u32)> {
-        let segments = self.json["segments"].as_object()?;
-        let number = |flag| number_of(segments, backup(segments, flag)?);
         let mut regular = self.regular_segments();
         let segment = regular.next().filter(|segment| segment.flags.is_empty())?;
         let (now, _) = self.metadata.segments.first_key_value()?;
         let single = regular.next().is_none();
-        single.then_some((
-            segment,
-            *now,
-            number(Backup::Previous)?,
-            number(Backup::Final)?,
-        ))
+        let [previous, last] =
+            [Backup::Previous, Backup::Final].map(|of| number_of(&self.json, of));
+        single.then_some((segment, *now, previous?, last?))
     }
 
     /// Both volume keys, by a passphrase that opens a key slot of each. The reencryption's digest
@@ -259,11 +271,8 @@ impl Header {
         limits: &Limits,
     ) -> Result<Keys, VolumeError> {
         self.version()?;
-        let segments = self.json["segments"].as_object();
         let digest = |flag| {
-            let segments = segments.ok_or(VolumeError::ForeignReencryption)?;
-            let found = backup(segments, flag).and_then(|found| number_of(segments, found));
-            let number = found.ok_or(VolumeError::ForeignReencryption)?;
+            let number = number_of(&self.json, flag).ok_or(VolumeError::ForeignReencryption)?;
             Ok::<_, VolumeError>(self.digest_of(number).ok())
         };
         let key = |digest: Option<u32>| match digest {
@@ -337,10 +346,7 @@ impl Header {
         // A run that was killed may have left what was read here in a cache, and nowhere else.
         self.commit(device, |_| {})?;
         plan.forget_header(data, self)?;
-        let sides = (
-            &Side::new(&plan.previous, &keys.old)?.with_holes(self.has_holes()),
-            &Side::new(&plan.last, keys.of_new(&plan))?,
-        );
+        let sides = self.sides(&plan, keys)?;
         while progress != Progress::Done {
             let window = match progress {
                 Progress::Hot(window) => window,
@@ -352,7 +358,7 @@ impl Header {
                 }
                 Progress::Done => break,
             };
-            plan.apply(devices, sides, window)?;
+            plan.apply(devices, &sides, window)?;
             progress = plan.after(window);
             match progress {
                 Progress::Done => break,
@@ -374,6 +380,14 @@ impl Header {
         // It is done: there is nothing left to stop.
         let _ = report(plan.length);
         Ok(())
+    }
+
+    /// The data as they were, and as they are to be.
+    fn sides(&self, plan: &Plan, keys: &Keys) -> Result<(Side, Side), VolumeError> {
+        Ok((
+            Side::new(&plan.previous, &keys.old, self.has_holes())?,
+            Side::new(&plan.last, keys.of_new(plan), false)?,
+        ))
     }
 
     /// Says in the header how far it is.
@@ -432,9 +446,7 @@ impl Header {
             false => None,
         };
         self.commit(devices.header, |json| {
-            let last = json["segments"].as_object();
-            let last = last.and_then(|segments| backup(segments, Backup::Final));
-            let mut segment = last.cloned().unwrap_or_default();
+            let mut segment = backup(json, Backup::Final).cloned().unwrap_or_default();
             if let Value::Object(segment) = &mut segment {
                 segment.shift_remove("flags");
                 segment.extend(size.map(|size| ("size".to_owned(), size.into())));
@@ -447,9 +459,7 @@ impl Header {
             if let Value::Object(config) = &mut json["config"] {
                 config.shift_remove("requirements");
             }
-            if let Value::Object(tokens) = &mut json["tokens"] {
-                sample::forget(tokens);
-            }
+            forget_tokens(json, &[sample::SAMPLE]);
             // Without room for it, it is not said.
             let _ = sample::insert(json, decrypted);
         })?;
@@ -522,12 +532,8 @@ impl Header {
                 }
                 (Kind::Hot, Protection::Journal(area)) => {
                     if window.from == 0 && self.has_sample() {
-                        let sides = (
-                            &Side::new(&plan.previous, &keys.old)?.with_holes(self.has_holes()),
-                            &Side::new(&plan.last, keys.of_new(&plan))?,
-                        );
-                        let kept = (window, area);
-                        if !plan.is_of_journal(devices, sides, kept, sample::LENGTH)? {
+                        let (sides, kept) = (self.sides(&plan, keys)?, (window, area));
+                        if !plan.is_of_journal(devices, &sides, kept, sample::LENGTH)? {
                             return Err(VolumeError::OtherData);
                         }
                     }
@@ -638,7 +644,7 @@ fn bind(
 ) -> Result<(), VolumeError> {
     let message =
         bound::message(json, version, slot, keys).ok_or(VolumeError::ForeignReencryption)?;
-    let digest = bound::digest(&message, slot)?;
+    let digest = digest_json(&message, &[slot], &[])?;
     let Value::Object(digests) = &mut json["digests"] else {
         return Err(VolumeError::ForeignReencryption);
     };
@@ -660,22 +666,25 @@ fn free_number(members: &Map<String, Value>) -> Option<u32> {
 /// Sets the segments that are the volume's now before those that tell of it before and after.
 fn set_segments(json: &mut Map<String, Value>, plan: &Plan, regular: Vec<(Value, Vec<u32>)>) {
     let (mut segments, mut digests): (Vec<_>, Vec<_>) = regular.into_iter().unzip();
-    if let Some(before) = json["segments"].as_object() {
-        for flag in Backup::ALL {
-            let Some(segment) = backup(before, flag) else {
-                continue;
-            };
-            segments.push(segment.clone());
-            let digest = match flag {
-                Backup::Previous | Backup::Moved => plan.old_digest,
-                Backup::Final => plan.new_digest,
-            };
-            digests.push(digest.into_iter().collect());
-        }
+    for flag in Backup::ALL {
+        let Some(segment) = backup(json, flag) else {
+            continue;
+        };
+        segments.push(segment.clone());
+        let digest = match flag {
+            Backup::Previous | Backup::Moved => plan.old_digest,
+            Backup::Final => plan.new_digest,
+        };
+        digests.push(digest.into_iter().collect());
     }
-    let numbers = (0_u32..).map(|number| number.to_string());
-    json["segments"] = Value::Object(numbers.zip(segments).collect());
+    json["segments"] = numbered(segments);
     assign(json, &digests);
+}
+
+/// Segments by their numbers.
+fn numbered(segments: Vec<Value>) -> Value {
+    let numbers = (0_u32..).map(|number| number.to_string());
+    Value::Object(numbers.zip(segments).collect())
 }
 
 /// Says in each digest which segments have its key, by the digests of each segment.

@@ -100,13 +100,12 @@ fn exact_keyslot(node: &Node) -> Result<(), Damage> {
     };
     let found = kdf.object()?.len();
     if members.is_some_and(|members| members != found) {
-        return Err(kdf.refuse_members(found));
+        let field = format!("the number of members of {}", kdf.path());
+        let rule = "is not a number that cryptsetup supports";
+        return Err(Damage::number(field, found as u64, rule));
     }
     for (object, known) in [("af", "luks1"), ("area", "raw")] {
-        let kind = node.get(object)?.get("type")?;
-        if kind.text()? != known {
-            return Err(kind.unknown(kind.text()?));
-        }
+        node.get(object)?.must_be("type", known)?;
     }
     Ok(())
 }
@@ -198,13 +197,12 @@ fn opal(number: u32, node: &Node, digests: &[(u32, Node)]) -> Result<(), Damage>
 }
 
 fn requirements<'a>(config: &Node<'a>) -> Result<Vec<&'a str>, Damage> {
-    let Some(requirements) = config.find("requirements")? else {
-        return Ok(Vec::new());
+    let mandatory = match config.find("requirements")? {
+        Some(requirements) => requirements.find("mandatory")?,
+        None => None,
     };
-    let Some(mandatory) = requirements.find("mandatory")? else {
-        return Ok(Vec::new());
-    };
-    mandatory.list()?.iter().map(Node::text).collect()
+    let list = mandatory.map(|list| list.list()).transpose()?;
+    list.iter().flatten().map(Node::text).collect()
 }
 
 /// Keyslots end before the first data begin, also if the two are on two devices.
@@ -294,10 +292,11 @@ fn same_kind(a: &Node, b: &Node) -> Result<bool, Damage> {
 }
 
 fn is_flagged(segment: &Node, is: impl Fn(&str) -> bool) -> Result<bool, Damage> {
-    let Some(flags) = segment.find("flags")? else {
-        return Ok(false);
-    };
-    for flag in flags.list()? {
+    let flags = segment
+        .find("flags")?
+        .map(|flags| flags.list())
+        .transpose()?;
+    for flag in flags.iter().flatten() {
         if is(flag.text()?) {
             return Ok(true);
         }

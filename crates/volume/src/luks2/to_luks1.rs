@@ -63,21 +63,14 @@ impl Header {
             *place = Some(in_luks1(number, keyslot, hash, spec)?);
         }
         let key_bytes = key_bytes.ok_or_else(|| lacks("volume without a keyslot"))?;
-        luks1::Header::of_parts(luks1::Parts {
-            spec,
-            hash,
-            payload_offset,
-            key_bytes,
-            uuid: self.binary.uuid.clone(),
-            keyslots,
-            // A shorter digest of PBKDF2 is the start of a longer one.
-            digest: *verifier
-                .digest
-                .first_chunk()
-                .ok_or_else(|| lacks("digest so short"))?,
-            digest_salt: salt(&verifier.salt)?,
-            digest_iterations,
-        })
+        let uuid = self.binary.uuid.clone();
+        let mut header = luks1::Header::draft(spec, hash, key_bytes, payload_offset, uuid);
+        // A shorter digest of PBKDF2 is the start of a longer one.
+        let digest = verifier.digest.first_chunk();
+        header.digest = *digest.ok_or_else(|| lacks("digest so short"))?;
+        header.digest_salt = salt(&verifier.salt)?;
+        header.digest_iterations = digest_iterations;
+        header.with_keyslots(keyslots)
     }
 
     /// Refuses what would be lost.

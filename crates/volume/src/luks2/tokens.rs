@@ -55,21 +55,16 @@ fn said(kind: &str, token: &Value) -> Option<(String, Map<String, Value>)> {
         "systemd-tpm2" => tpm2(token, &mut details),
         "systemd-fido2" => fido2(token, &mut details),
         "systemd-pkcs11" => {
-            let mut words = "a PKCS#11 token or smartcard".to_owned();
-            if let Some(uri) = token["pkcs11-uri"].as_str() {
-                details.insert("uri".into(), uri.into());
-                words += &format!(", {uri}");
-            }
-            words
+            let uri = keep(token, "pkcs11-uri", &mut details, "uri");
+            let uri = uri.map_or_else(String::new, |uri| format!(", {uri}"));
+            format!("a PKCS#11 token or smartcard{uri}")
         }
         "systemd-recovery" => "a recovery key, typed as a passphrase".to_owned(),
         "luks2-keyring" => {
-            let mut words = "a passphrase in the kernel's keyring".to_owned();
-            if let Some(description) = token["key_description"].as_str() {
-                details.insert("key_description".into(), description.into());
-                words += &format!(", `{description}`");
-            }
-            words
+            let name = "key_description";
+            let key = keep(token, name, &mut details, name);
+            let key = key.map_or_else(String::new, |key| format!(", `{key}`"));
+            format!("a passphrase in the kernel's keyring{key}")
         }
         "clevis" => {
             let policy = token["jwe"]["protected"].as_str().and_then(policy);
@@ -86,48 +81,54 @@ fn said(kind: &str, token: &Value) -> Option<(String, Map<String, Value>)> {
     Some((words, details))
 }
 
+/// The text of a token's member, which `details` get as `name`.
+fn keep<'a>(
+    token: &'a Value,
+    member: &str,
+    details: &mut Map<String, Value>,
+    name: &str,
+) -> Option<&'a str> {
+    let text = token[member].as_str()?;
+    details.insert(name.into(), text.into());
+    Some(text)
+}
+
 /// A TPM, the state that it must be in, and what must be typed.
 fn tpm2(token: &Value, details: &mut Map<String, Value>) -> String {
-    let pcrs = numbers(&token["tpm2-pcrs"]);
-    let signed = numbers(&token["tpm2_pubkey_pcrs"]);
-    let bank = token["tpm2-pcr-bank"].as_str();
-    let mut words = vec!["a TPM 2.0".to_owned()];
-    let in_bank = bank.map_or_else(String::new, |bank| format!(" ({bank})"));
-    if !pcrs.is_empty() {
-        words.push(format!("PCRs {}{in_bank} as they were", list(&pcrs)));
-    }
-    if !signed.is_empty() {
-        words.push(format!("signed values of PCRs {}", list(&signed)));
-    }
-    let is_locked = token["tpm2_pcrlock"] == true;
-    if is_locked {
-        words.push("a policy of systemd-pcrlock".to_owned());
-    }
-    let has_pin = token["tpm2-pin"] == true;
-    if has_pin {
-        words.push("a PIN".to_owned());
-    }
+    let [pcrs, signed] = ["tpm2-pcrs", "tpm2_pubkey_pcrs"].map(|list| numbers(&token[list]));
+    let [is_locked, has_pin] = ["tpm2_pcrlock", "tpm2-pin"].map(|flag| token[flag] == true);
     details.insert("pcrs".into(), json!(pcrs));
-    if let Some(bank) = bank {
-        details.insert("pcr_bank".into(), bank.into());
-    }
-    if let Some(algorithm) = token["tpm2-primary-alg"].as_str() {
-        details.insert("primary_algorithm".into(), algorithm.into());
-    }
-    if let Some(hash) = token["tpm2-policy-hash"].as_str() {
-        details.insert("policy_hash".into(), hash.into());
-    }
+    let bank = in_bank(keep(token, "tpm2-pcr-bank", details, "pcr_bank"));
+    keep(token, "tpm2-primary-alg", details, "primary_algorithm");
+    keep(token, "tpm2-policy-hash", details, "policy_hash");
     if !signed.is_empty() {
         details.insert("signed_pcrs".into(), json!(signed));
     }
     details.insert("pcrlock".into(), is_locked.into());
     details.insert("pin".into(), has_pin.into());
-    words.join(", with ")
+    let mut words = "a TPM 2.0".to_owned();
+    if !pcrs.is_empty() {
+        words += &format!(", with PCRs {}{bank} as they were", list(&pcrs));
+    }
+    if !signed.is_empty() {
+        words += &format!(", with signed values of PCRs {}", list(&signed));
+    }
+    if is_locked {
+        words += ", with a policy of systemd-pcrlock";
+    }
+    if has_pin {
+        words += ", with a PIN";
+    }
+    words
+}
+
+fn in_bank(bank: Option<&str>) -> String {
+    bank.map_or_else(String::new, |bank| format!(" ({bank})"))
 }
 
 /// A security key, and what its owner must do.
 fn fido2(token: &Value, details: &mut Map<String, Value>) -> String {
-    let mut words = vec!["a FIDO2 security key".to_owned()];
+    let mut words = "a FIDO2 security key".to_owned();
     for (member, name, what) in [
         ("fido2-clientPin-required", "pin", "its PIN"),
         ("fido2-up-required", "presence", "a touch"),
@@ -140,14 +141,12 @@ fn fido2(token: &Value, details: &mut Map<String, Value>) -> String {
         if let Some(required) = token[member].as_bool() {
             details.insert(name.into(), required.into());
             if required {
-                words.push(what.to_owned());
+                words += &format!(", with {what}");
             }
         }
     }
-    if let Some(party) = token["fido2-rp"].as_str() {
-        details.insert("relying_party".into(), party.into());
-    }
-    words.join(", with ")
+    keep(token, "fido2-rp", details, "relying_party");
+    words
 }
 
 /// The clevis policy in the protected header of a JWE.
@@ -176,13 +175,10 @@ fn clevis(of: &Value, depth: u32) -> String {
             None => "a Tang server".to_owned(),
         },
         "tpm2" => {
-            let bank = of["tpm2"]["pcr_bank"].as_str();
-            match (of["tpm2"]["pcr_ids"].as_str(), bank) {
-                (Some(pcrs), Some(bank)) => {
-                    format!("a TPM 2.0 with PCRs {pcrs} ({bank}) as they were")
-                }
-                (Some(pcrs), None) => format!("a TPM 2.0 with PCRs {pcrs} as they were"),
-                _ => "a TPM 2.0".to_owned(),
+            let bank = in_bank(of["tpm2"]["pcr_bank"].as_str());
+            match of["tpm2"]["pcr_ids"].as_str() {
+                Some(pcrs) => format!("a TPM 2.0 with PCRs {pcrs}{bank} as they were"),
+                None => "a TPM 2.0".to_owned(),
             }
         }
         "sss" if depth < MOST_DEPTH => {
@@ -235,55 +231,61 @@ fn list(numbers: &[u64]) -> String {
 mod tests {
     use super::*;
 
-    fn words(token: Value) -> (Option<String>, Value) {
+    fn words(token: &Value) -> (Option<String>, Value) {
         let kind = token["type"].as_str().unwrap();
-        let (words, details) = said(kind, &token).unzip();
+        let (words, details) = said(kind, token).unzip();
         (words, details.map_or(Value::Null, Value::Object))
     }
 
     #[test]
     fn systemds_tokens() {
-        let (words_of, details) = words(json!({
-            "type": "systemd-tpm2", "keyslots": ["1"], "tpm2-blob": "AAAA", "tpm2-pcrs": [0, 7],
-            "tpm2-pcr-bank": "sha256", "tpm2-primary-alg": "ecc", "tpm2-policy-hash": "1d26",
-            "tpm2-pin": true, "tpm2_pubkey_pcrs": [11], "tpm2_pcrlock": false, "tpm2_salt": "c2FsdA==",
-        }));
-        assert_eq!(
-            words_of.as_deref(),
-            Some(
-                "a TPM 2.0, with PCRs 0+7 (sha256) as they were, with signed values of PCRs 11, with a PIN"
-            )
-        );
-        assert_eq!(
-            details,
-            json!({"pcrs": [0, 7], "pcr_bank": "sha256", "primary_algorithm": "ecc",
-                "policy_hash": "1d26", "signed_pcrs": [11], "pcrlock": false, "pin": true})
-        );
-        let (words_of, details) = words(json!({
-            "type": "systemd-fido2", "keyslots": ["2"], "fido2-credential": "AAAA", "fido2-salt": "c2FsdA==",
-            "fido2-rp": "io.systemd.cryptsetup", "fido2-clientPin-required": true,
-            "fido2-up-required": true, "fido2-uv-required": false,
-        }));
-        assert_eq!(
-            words_of.as_deref(),
-            Some("a FIDO2 security key, with its PIN, with a touch")
-        );
-        assert!(!details.to_string().contains("c2FsdA"), "{details}");
-        let (words_of, _) = words(
-            json!({"type": "systemd-pkcs11", "pkcs11-uri": "pkcs11:token=a", "pkcs11-key": "AA"}),
-        );
-        assert_eq!(
-            words_of.as_deref(),
-            Some("a PKCS#11 token or smartcard, pkcs11:token=a")
-        );
-        let (words_of, _) = words(json!({"type": "systemd-recovery"}));
-        assert!(words_of.unwrap().contains("recovery key"));
-        let (words_of, _) = words(json!({"type": "luks2-keyring", "key_description": "my:key"}));
-        assert_eq!(
-            words_of.as_deref(),
-            Some("a passphrase in the kernel's keyring, `my:key`")
-        );
-        assert_eq!(words(json!({"type": "another"})), (None, Value::Null));
+        for (token, expected, told) in [
+            (
+                json!({
+                    "type": "systemd-tpm2", "keyslots": ["1"], "tpm2-blob": "AAAA",
+                    "tpm2-pcrs": [0, 7], "tpm2-pcr-bank": "sha256", "tpm2-primary-alg": "ecc",
+                    "tpm2-policy-hash": "1d26", "tpm2-pin": true, "tpm2_pubkey_pcrs": [11],
+                    "tpm2_pcrlock": false, "tpm2_salt": "c2FsdA==",
+                }),
+                "a TPM 2.0, with PCRs 0+7 (sha256) as they were, with signed values of PCRs 11, \
+                 with a PIN",
+                json!({
+                    "pcrs": [0, 7], "pcr_bank": "sha256", "primary_algorithm": "ecc",
+                    "policy_hash": "1d26", "signed_pcrs": [11], "pcrlock": false, "pin": true,
+                }),
+            ),
+            (
+                json!({
+                    "type": "systemd-fido2", "keyslots": ["2"], "fido2-credential": "AAAA",
+                    "fido2-salt": "c2FsdA==", "fido2-rp": "io.systemd.cryptsetup",
+                    "fido2-clientPin-required": true, "fido2-up-required": true,
+                    "fido2-uv-required": false,
+                }),
+                "a FIDO2 security key, with its PIN, with a touch",
+                json!({
+                    "pin": true, "presence": true, "verification": false,
+                    "relying_party": "io.systemd.cryptsetup",
+                }),
+            ),
+            (
+                json!({"type": "systemd-pkcs11", "pkcs11-uri": "pkcs11:token=a", "pkcs11-key": "AA"}),
+                "a PKCS#11 token or smartcard, pkcs11:token=a",
+                json!({"uri": "pkcs11:token=a"}),
+            ),
+            (
+                json!({"type": "systemd-recovery"}),
+                "a recovery key, typed as a passphrase",
+                json!({}),
+            ),
+            (
+                json!({"type": "luks2-keyring", "key_description": "my:key"}),
+                "a passphrase in the kernel's keyring, `my:key`",
+                json!({"key_description": "my:key"}),
+            ),
+        ] {
+            assert_eq!(words(&token), (Some(expected.to_owned()), told));
+        }
+        assert_eq!(words(&json!({"type": "another"})), (None, Value::Null));
     }
 
     fn protected(clevis: Value) -> String {
@@ -295,26 +297,18 @@ mod tests {
         let tang =
             json!({"pin": "tang", "tang": {"url": "http://tang.example", "adv": {"keys": ["k"]}}});
         let tpm = json!({"pin": "tpm2", "tpm2": {"pcr_bank": "sha256", "pcr_ids": "7", "jwk_priv": "private"}});
-        let shares: Vec<_> = [&tang, &tpm]
-            .map(|policy| format!("{}..iv.text.tag", protected(policy.clone())))
-            .into();
+        let shares = [&tang, &tpm].map(|of| format!("{}..iv.text.tag", protected(of.clone())));
         let sss = json!({"pin": "sss", "sss": {"t": 2, "p": "prime", "jwe": shares}});
         let token = |policy: &Value| json!({"type": "clevis", "jwe": {"protected": protected(policy.clone())}});
-        let (words_of, details) = words(token(&sss));
-        assert_eq!(
-            words_of.as_deref(),
-            Some(
-                "clevis: 2 of (the Tang server http://tang.example; a TPM 2.0 with PCRs 7 (sha256) as they were)"
-            )
-        );
+        let (words_of, details) = words(&token(&sss));
+        let expected = "clevis: 2 of (the Tang server http://tang.example; a TPM 2.0 with PCRs 7 \
+                        (sha256) as they were)";
+        assert_eq!(words_of.as_deref(), Some(expected));
         for hidden in ["private", "keys", "prime"] {
             assert!(!details.to_string().contains(hidden), "{details}");
         }
-        let (words_of, _) = words(token(&tang));
-        assert_eq!(
-            words_of.as_deref(),
-            Some("clevis: the Tang server http://tang.example")
-        );
+        let expected = "clevis: the Tang server http://tang.example";
+        assert_eq!(words(&token(&tang)).0.as_deref(), Some(expected));
     }
 
     /// Policies that are nested without end, and members that are not policies.
@@ -326,15 +320,15 @@ mod tests {
             policy = json!({"pin": "sss", "sss": {"t": 1, "jwe": [share.clone(), share]}});
         }
         let deep = json!({"type": "clevis", "jwe": {"protected": protected(policy)}});
-        assert!(words(deep).0.unwrap().len() < 4096);
+        assert!(words(&deep).0.unwrap().len() < 4096);
         for jwe in [
             json!(null),
             json!([]),
             json!({"protected": 3}),
             json!({"protected": "?"}),
         ] {
-            let (words_of, _) = words(json!({"type": "clevis", "jwe": jwe}));
-            assert_eq!(words_of.as_deref(), Some("clevis"));
+            let token = json!({"type": "clevis", "jwe": jwe});
+            assert_eq!(words(&token).0.as_deref(), Some("clevis"));
         }
         for kind in [
             "systemd-tpm2",
@@ -343,7 +337,7 @@ mod tests {
             "luks2-keyring",
         ] {
             let odd = json!({"type": kind, "tpm2-pcrs": {"a": []}, "fido2-rp": 3, "pkcs11-uri": [], "key_description": null});
-            assert!(words(odd).0.is_some());
+            assert!(words(&odd).0.is_some());
         }
     }
 }

@@ -9,12 +9,12 @@ use crate::damage::printable;
 use crate::error::unbound_keyslot;
 use crate::key_text;
 use crate::keyslot::KeyMaterial;
-use crate::mapping::{described, described_to_end, key_for, within};
+use crate::mapping::{described, described_to_end, key_for, sectors_of, within};
 use crate::{
     Access, Damage, Format, Limits, Mapping, SealedMapping, Secret, Unlocked, Untried, VolumeError,
 };
 use block::BlockDevice;
-use cipher::{CipherSpec, IvSector, Key, SectorLayout};
+use cipher::{CipherSpec, IvSector, Key};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use subtle::ConstantTimeEq;
@@ -223,41 +223,26 @@ impl Header {
                 printable(&integrity.kind)
             )));
         }
-        let layout = SectorLayout {
-            size: *sector_size,
-            large_iv: false,
+        let (spec, layout) = (encryption.parse()?, sectors_of(*sector_size));
+        let key = key_for(&spec, &key);
+        let data = match segment.size {
+            SegmentSize::Dynamic => described_to_end(data, segment.offset, layout),
+            SegmentSize::Fixed(size) => described(segment.offset, size, layout)?,
         };
-        let spec = encryption.parse()?;
         Ok(Mapping {
-            key: key_for(&spec, &key),
-            spec,
-            layout,
-            data: match segment.size {
-                SegmentSize::Dynamic => described_to_end(data, segment.offset, layout),
-                SegmentSize::Fixed(size) => described(segment.offset, size, layout)?,
-            },
-            first: IvSector::new(*iv_tweak),
-            backend: None,
-            sharing: None,
-            allow_discards: false,
             holes: self.has_holes(),
+            ..Mapping::new(spec, key, layout, data, IvSector::new(*iv_tweak))
         })
     }
 
     /// Whether the sectors of the data have tags.
     #[doc(hidden)]
     pub fn is_sealed(&self) -> bool {
-        let tags = |kind: &SegmentKind| {
-            matches!(
-                kind,
-                SegmentKind::Crypt {
-                    integrity: Some(_),
-                    ..
-                }
-            )
-        };
         self.data_segment()
-            .is_ok_and(|(_, segment)| tags(&segment.kind))
+            .is_ok_and(|(_, segment)| match &segment.kind {
+                SegmentKind::Crypt { integrity, .. } => integrity.is_some(),
+                SegmentKind::Linear | SegmentKind::Other { .. } => false,
+            })
     }
 
     /// The volume as `key`, which was verified, opens it, its sectors having

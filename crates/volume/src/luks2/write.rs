@@ -87,11 +87,7 @@ impl Header {
         };
         for place in order {
             let copy = self.copy(place)?;
-            let offset = match place {
-                Place::Primary => 0,
-                Place::Secondary => self.binary.header_size,
-            };
-            unaligned::write_verified(device, offset, &copy)?;
+            unaligned::write_verified(device, place.offset(self.binary.header_size), &copy)?;
         }
         self.recovered = Recovered::Both;
         Ok(())
@@ -119,11 +115,7 @@ impl Header {
         let json = json::text(&self.json);
         let mut copy = vec![0; size];
         copy[BINARY_BYTES..][..json.len()].copy_from_slice(json.as_bytes());
-        let offset = match place {
-            Place::Primary => 0,
-            Place::Secondary => self.binary.header_size,
-        };
-        self.binary.write(place, offset, &mut copy);
+        self.binary.write(place, &mut copy);
         binary::seal(self.binary.checksum_hash, &mut copy);
         Ok(copy)
     }

@@ -32,13 +32,8 @@ impl LuksHeader {
             let keyslots = digest["keyslots"].as_array();
             keyslots.is_some_and(|keyslots| !keyslots.is_empty())
         };
-        let erased = match own {
-            Self::Luks1(header) => header.keyslots.iter().all(|keyslot| !keyslot.active),
-            Self::Luks2(_) => {
-                let digests = own.bound_digests();
-                !digests.is_empty() && !digests.iter().any(has_keyslot)
-            }
-        };
+        let digests = own.bound_digests();
+        let erased = !digests.is_empty() && !digests.iter().any(has_keyslot);
         if self.uuid() != own.uuid() {
             return Own::Other;
         }

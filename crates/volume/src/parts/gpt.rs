@@ -3,7 +3,7 @@
 use super::{Division, Kind, Part, mbr, mixed_uuid, partition};
 use crate::VolumeError;
 use crate::crc::crc32;
-use crate::fields::Fields;
+use crate::fields::{Fields, utf16};
 use crate::unaligned::read_up_to;
 use block::{BlockDevice, ByteRange};
 
@@ -23,47 +23,41 @@ struct Table {
 /// takes a table only if the first sector has a protective entry. Any other first sector says that
 /// the disk has become something else since.
 pub(super) fn read(device: &dyn BlockDevice, division: &mut Division) -> Result<bool, VolumeError> {
-    let remarks = &mut division.remarks;
-    let size = device.geometry().size;
+    let signature = |at: u64| -> Result<bool, VolumeError> {
+        Ok(read_up_to(device, at, 8)?.starts_with(b"EFI PART"))
+    };
     if !mbr::is_protective(device)? {
-        if read_up_to(device, 512, 8)?.starts_with(b"EFI PART") {
-            remarks.push(
+        if signature(512)? {
+            division.remark(
                 "a partition table (GPT) is left here, but the first sector has no protective \
-                 entry for it, so it is ignored"
-                    .to_owned(),
+                 entry for it, so it is ignored",
             );
         }
         return Ok(false);
     }
     for sector in SECTORS {
-        let last = (size / sector).saturating_sub(1);
+        let last = (device.geometry().size / sector).saturating_sub(1);
         if last < 2 {
             continue;
         }
-        let first_copy = table(device, sector, 1)?;
-        let found = match first_copy {
-            Some(table) => Some(table),
-            None => table(device, sector, last)?.inspect(|_| {
-                remarks.push(
-                    "the partition table at the start is damaged, so its copy at the end was used"
-                        .to_owned(),
+        for place in [1, last] {
+            let Some(table) = table(device, sector, place)? else {
+                continue;
+            };
+            if place == last {
+                division.remark(
+                    "the partition table at the start is damaged, so its copy at the end was used",
                 );
-            }),
-        };
-        if let Some(table) = found {
+            }
             division.bytes = table.bytes.len();
             division.parts = partitions(device, sector, &table);
             return Ok(true);
         }
     }
-    let signature = |sector: u64| -> Result<bool, VolumeError> {
-        Ok(read_up_to(device, sector, 8)?.starts_with(b"EFI PART"))
-    };
     if signature(512)? || signature(4096)? {
-        remarks.push(
+        division.remark(
             "both copies of the partition table (GPT) are damaged: try to repair them with \
-             `gdisk`, on a copy of the disk"
-                .to_owned(),
+             `gdisk`, on a copy of the disk",
         );
     }
     Ok(false)
@@ -75,26 +69,22 @@ fn table(device: &dyn BlockDevice, sector: u64, place: u64) -> Result<Option<Tab
     if header.len() < 512 || !header.starts_with(b"EFI PART") {
         return Ok(None);
     }
-    let length = Fields(&header).le32(12) as usize;
-    if !(92..=512).contains(&length) || Fields(&header).le64(24) != place {
+    let fields = Fields(&header);
+    let length = fields.le32(12) as usize;
+    if !(92..=512).contains(&length)
+        || fields.le64(24) != place
+        || !Fields(&header[..length]).has_crc32(16)
+    {
         return Ok(None);
     }
-    let mut summed = header[..length].to_vec();
-    summed[16..20].fill(0);
-    if crc32(&summed) != Fields(&header).le32(16) {
-        return Ok(None);
-    }
-    let (count, entry_bytes) = (
-        u64::from(Fields(&header).le32(80)),
-        u64::from(Fields(&header).le32(84)),
-    );
-    let bytes = count * entry_bytes;
-    let start = Fields(&header).le64(72).checked_mul(sector);
+    let (count, entry_bytes) = (fields.le32(80), u64::from(fields.le32(84)));
+    let bytes = u64::from(count) * entry_bytes;
+    let start = fields.le64(72).checked_mul(sector);
     let (Some(start), 128..=4096, 1..=MOST_BYTES) = (start, entry_bytes, bytes) else {
         return Ok(None);
     };
     let entries = read_up_to(device, start, bytes)?;
-    let whole = entries.len() as u64 == bytes && crc32(entries.iter()) == Fields(&header).le32(88);
+    let whole = entries.len() as u64 == bytes && crc32(entries.iter()) == fields.le32(88);
     Ok(whole.then_some(Table {
         entry_bytes: entry_bytes as usize,
         bytes: entries.to_vec(),
@@ -118,12 +108,7 @@ fn partitions(device: &dyn BlockDevice, sector: u64, table: &Table) -> Vec<Part>
             ))
         };
         let kind = Kind::GptPartition { type_uuid: uuid(0) };
-        let units: Vec<u16> = entry[56..128]
-            .chunks_exact(2)
-            .map(|unit| u16::from_le_bytes([unit[0], unit[1]]))
-            .take_while(|unit| *unit != 0)
-            .collect();
-        let label = String::from_utf16_lossy(&units);
+        let label = utf16(&entry[56..128]);
         Part {
             label: Some(label).filter(|label| !label.is_empty()),
             uuid: Some(uuid(16)),

@@ -130,10 +130,6 @@ fn metadata(device: &dyn BlockDevice, place: u64, size: u64) -> Result<Metadata,
 }
 
 impl Division {
-    fn remark(&mut self, what: &str) {
-        self.remarks.push(what.to_owned());
-    }
-
     /// The volumes of the group on the physical volume with the UUID `own`.
     fn take(&mut self, text: &Section<'_>, own: &[u8], device: &dyn BlockDevice) {
         let Some((name, group)) = text.sections().next() else {
@@ -171,13 +167,18 @@ impl Division {
                 Ok(ranges) => (ranges, None),
                 Err(reason) => (Vec::new(), Some(Obstacle::Unusable(reason))),
             };
-            if origins.contains(logical) {
-                let reason = "writing would change a snapshot of it".to_owned();
-                obstacle = obstacle.or(Some(Obstacle::ReadOnly(reason)));
-            }
-            if !volume.lists("status", "WRITE") {
-                let reason = "LVM marks it as read-only".to_owned();
-                obstacle = obstacle.or(Some(Obstacle::ReadOnly(reason)));
+            for (is_read_only, reason) in [
+                (
+                    origins.contains(logical),
+                    "writing would change a snapshot of it",
+                ),
+                (
+                    !volume.lists("status", "WRITE"),
+                    "LVM marks it as read-only",
+                ),
+            ] {
+                let read_only = is_read_only.then(|| Obstacle::ReadOnly(reason.to_owned()));
+                obstacle = obstacle.or(read_only);
             }
             self.parts.push(Part {
                 label: Some(name.clone()),

@@ -1,7 +1,7 @@
 //! Partition tables of PCs: four entries in the first sector, and a chain of tables for
 //! logical partitions, which are counted from 5 on.
 
-use super::{Kind, Part, partition};
+use super::{Division, Kind, partition};
 use crate::VolumeError;
 use crate::fields::Fields;
 use crate::unaligned::read_up_to;
@@ -30,10 +30,10 @@ pub(super) fn is_protective(device: &dyn BlockDevice) -> Result<bool, VolumeErro
     Ok(entries.is_some_and(|entries| entries.iter().any(|entry| entry.kind == PROTECTIVE)))
 }
 
-/// The partitions, if there is such a table with any.
-pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, VolumeError> {
+/// Whether there is such a table with any partitions, which `division` gets.
+pub(super) fn read(device: &dyn BlockDevice, division: &mut Division) -> Result<bool, VolumeError> {
     let Some(entries) = table(device, 0)? else {
-        return Ok(None);
+        return Ok(false);
     };
     let sector = u64::from(device.geometry().logical_block).max(512);
     let in_use: Vec<_> = (1..)
@@ -46,7 +46,7 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, Volume
         entry.active & 0x7f == 0 && (empty || entry.kind != 0 && entry.start > 0 && entry.count > 0)
     };
     if in_use.is_empty() || !entries.iter().all(plausible) {
-        return Ok(None);
+        return Ok(false);
     }
     let range = |start: u64, count: u64| {
         Some(ByteRange::new(
@@ -60,7 +60,7 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, Volume
         };
         partition(number.to_string(), kind, range(start, entry.count), device)
     };
-    let mut parts = Vec::new();
+    let parts = &mut division.parts;
     let mut chain = None;
     for (number, entry) in in_use {
         match EXTENDED.contains(&entry.kind) {
@@ -69,16 +69,14 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, Volume
         }
     }
     let Some(first) = chain else {
-        return Ok(Some(parts));
+        return Ok(true);
     };
     let mut here = first;
     for number in 5..5 + MOST_LOGICAL {
-        let place = here.checked_mul(sector);
-        let Some(entries) = place
-            .map(|place| table(device, place))
-            .transpose()?
-            .flatten()
-        else {
+        let Some(place) = here.checked_mul(sector) else {
+            break;
+        };
+        let Some(entries) = table(device, place)? else {
             break;
         };
         let [logical, next, ..] = &entries;
@@ -91,7 +89,7 @@ pub(super) fn read(device: &dyn BlockDevice) -> Result<Option<Vec<Part>>, Volume
             false => break,
         }
     }
-    Ok(Some(parts))
+    Ok(true)
 }
 
 /// The four entries of the sector at `place`, if it has a table's signature.

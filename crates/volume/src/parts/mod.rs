@@ -18,6 +18,7 @@ mod raid;
 use crate::VolumeError;
 use block::layer::{Concat, Slice};
 use block::{BlockDevice, BlockError, ByteRange};
+use uuid::Uuid;
 
 /// How deep parts lie in parts that are looked for.
 const MOST_DEEP: usize = 5;
@@ -143,6 +144,12 @@ struct Division {
     bytes: usize,
 }
 
+impl Division {
+    fn remark(&mut self, what: &str) {
+        self.remarks.push(what.to_owned());
+    }
+}
+
 /// What is left of the work that one device is worth.
 struct Budget {
     tables: usize,
@@ -239,26 +246,23 @@ impl Parts {
             return Err(PartError::NoParts);
         }
         let names = |parts: &[&Part]| parts.iter().map(|part| part.name.clone()).collect();
-        let all: Vec<&Part> = self.all.iter().collect();
-        let mut fitting = all.clone();
-        fitting.retain(|part| part.name == wanted);
+        let of = |is: &dyn Fn(&Part) -> bool| -> Vec<&Part> {
+            self.all.iter().filter(|part| is(part)).collect()
+        };
+        let mut fitting = of(&|part| part.name == wanted);
         if fitting.is_empty() {
-            fitting.clone_from(&all);
-            fitting.retain(|part| part.label.as_deref() == Some(wanted));
+            fitting = of(&|part| part.label.as_deref() == Some(wanted));
         }
+        let wanted = wanted.to_owned();
         let part = match fitting[..] {
             [part] => part,
             [] => {
-                return Err(PartError::Unknown {
-                    wanted: wanted.to_owned(),
-                    names: names(&all),
-                });
+                let names = names(&of(&|_| true));
+                return Err(PartError::Unknown { wanted, names });
             }
             _ => {
-                return Err(PartError::Several {
-                    wanted: wanted.to_owned(),
-                    names: names(&fitting),
-                });
+                let names = names(&fitting);
+                return Err(PartError::Several { wanted, names });
             }
         };
         let reason = match &part.obstacle {
@@ -316,7 +320,8 @@ pub(crate) fn table(device: &dyn BlockDevice) -> Result<Option<&'static str>, Vo
     if mbr::is_protective(device)? {
         return Ok(Some("a GPT partition table"));
     }
-    Ok(mbr::read(device)?.map(|_| "an MBR partition table"))
+    let found = mbr::read(device, &mut Division::default())?;
+    Ok(found.then_some("an MBR partition table"))
 }
 
 /// The parts of `device` itself, without the parts inside them.
@@ -328,20 +333,12 @@ fn divide(device: &dyn BlockDevice) -> Result<Division, VolumeError> {
         return Ok(division);
     }
     let mut division = Division::default();
-    if gpt::read(device, &mut division)? {
-        keep_apart(&mut division.parts);
-        return Ok(division);
-    }
-    if let Some(found) = mbr::read(device)? {
-        division.parts = found;
+    if gpt::read(device, &mut division)? || mbr::read(device, &mut division)? {
         keep_apart(&mut division.parts);
         return Ok(division);
     }
     // A disk's last partition may end where the disk ends, with what is at its own end.
-    match raid::before_end(device)? {
-        Some(raid) => Ok(raid),
-        None => Ok(division),
-    }
+    Ok(raid::before_end(device)?.unwrap_or(division))
 }
 
 /// What is written to one of two partitions that overlap would be lost to the other.
@@ -370,48 +367,33 @@ fn keep_apart(parts: &mut [Part]) {
 /// A partition of which the table says where it is: unusable if that is not on the device.
 fn partition(name: String, kind: Kind, range: Option<ByteRange>, device: &dyn BlockDevice) -> Part {
     let size = device.geometry().size;
-    let inside = |range: &ByteRange| {
-        let end = range.offset.checked_add(range.length);
-        range.length > 0 && end.is_some_and(|end| end <= size)
-    };
-    let (ranges, obstacle) = match range {
-        Some(range) if inside(&range) => (vec![range], None),
-        Some(range) if range.offset < size => (
-            Vec::new(),
-            Some(Obstacle::Unusable(format!(
-                "it ends {} bytes beyond the end of the image: the image is cut off",
-                range
-                    .offset
-                    .saturating_add(range.length)
-                    .saturating_sub(size)
-            ))),
-        ),
-        _ => (
-            Vec::new(),
-            Some(Obstacle::Unusable(
-                "its place is not on this disk".to_owned(),
-            )),
-        ),
+    let inside = |range: &ByteRange| range.length > 0 && range.end().is_some_and(|end| end <= size);
+    let reason = match range {
+        Some(range) if inside(&range) => None,
+        Some(range) if range.offset < size => Some(format!(
+            "it ends {} bytes beyond the end of the image: the image is cut off",
+            range.end().unwrap_or(u64::MAX).saturating_sub(size)
+        )),
+        _ => Some("its place is not on this disk".to_owned()),
     };
     Part {
         name,
         kind,
         label: None,
         uuid: None,
-        ranges,
-        obstacle,
+        ranges: range.filter(inside).into_iter().collect(),
+        obstacle: reason.map(Obstacle::Unusable),
     }
 }
 
 /// Where `ranges` of a part are that has `outer`: the first `most` pieces.
 fn placed(ranges: &[ByteRange], outer: &[ByteRange], most: usize) -> Vec<ByteRange> {
     let mut start = 0;
-    let starts = outer.iter().map(|piece| {
-        let here = start;
+    let mut starts = Vec::new();
+    for piece in outer {
+        starts.push(start);
         start += piece.length;
-        here
-    });
-    let starts: Vec<u64> = starts.collect();
+    }
     let mut found: Vec<ByteRange> = Vec::new();
     for range in ranges {
         let (mut from, end) = (range.offset, range.offset + range.length);
@@ -434,12 +416,5 @@ fn placed(ranges: &[ByteRange], outer: &[ByteRange], most: usize) -> Vec<ByteRan
 
 /// A UUID in the byte order of GPT: three little-endian numbers, then bytes.
 fn mixed_uuid(bytes: &[u8; 16]) -> String {
-    let mut text = String::new();
-    for at in [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15] {
-        text += &format!("{:02X}", bytes[at]);
-    }
-    for at in [20, 16, 12, 8] {
-        text.insert(at, '-');
-    }
-    text
+    Uuid::from_bytes_le(*bytes).to_string().to_uppercase()
 }

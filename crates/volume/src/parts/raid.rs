@@ -20,12 +20,10 @@ const MOST_DISKS: u32 = 384;
 
 /// Data, if a superblock of version 1.1 or 1.2 is there: at the start, or 4 KiB behind it.
 pub(super) fn at_fixed_places(device: &dyn BlockDevice) -> Result<Option<Division>, VolumeError> {
-    for place in [0, 4096] {
-        if let Some(found) = version_1(device, place)? {
-            return Ok(Some(found));
-        }
+    match version_1(device, 0)? {
+        None => version_1(device, 4096),
+        found => Ok(found),
     }
-    Ok(None)
 }
 
 /// Data, if a superblock of version 1.0 or 0.90 is near the end.

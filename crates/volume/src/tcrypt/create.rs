@@ -6,7 +6,7 @@ use super::seal::{Sealed, Sealing};
 use super::{Family, HEADER_BYTES, HEADERS_BYTES, HIDDEN_AT, Header, Place, UNIT, Unlocked};
 use crate::error::impossible;
 use crate::{Instead, Limits, VolumeError, unaligned};
-use block::BlockDevice;
+use block::{BlockDevice, ByteRange};
 use cipher::{Algorithm, CipherError, CipherSpec, Key, Mode};
 use zeroize::Zeroizing;
 
@@ -59,16 +59,14 @@ impl Creation {
         let unlocked = Unlocked {
             place: Place::Normal,
             offset: 0,
-            spec: self.spec()?,
+            spec: xts_spec(self.family, &self.algorithms)?,
             prf: self.sealing.prf,
-            header: Header {
-                volume_size: data_bytes(geometry.size, sector_size),
-                data_offset: HEADERS_BYTES,
-                ..self.header(sector_size)?
-            }
-            .all_encrypted(),
+            header: self.header(
+                sector_size,
+                ByteRange::new(HEADERS_BYTES, data_bytes(geometry.size, sector_size)),
+            )?,
         };
-        let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
+        let [first, copy] = unlocked.seal(&self.sealing, passphrase, limits)?;
         // The old volume opens until its header goes, which is the last of all.
         let copy_at = geometry.size - HEADERS_BYTES;
         unaligned::write_verified(device, copy_at, &among_noise(&copy)?)?;
@@ -119,42 +117,20 @@ impl Creation {
         let unlocked = Unlocked {
             place: Place::Hidden,
             offset: HIDDEN_AT,
-            spec: self.spec()?,
+            spec: xts_spec(self.family, &self.algorithms)?,
             prf: self.sealing.prf,
             header: Header {
                 hidden_size: size,
-                volume_size: size,
-                data_offset: room.offset + room.length - left - size,
-                ..self.header(sector_size)?
-            }
-            .all_encrypted(),
+                ..self.header(
+                    sector_size,
+                    ByteRange::new(room.offset + room.length - left - size, size),
+                )?
+            },
         };
-        let [first, copy] = self.seal(&unlocked, passphrase, limits)?;
+        let [first, copy] = unlocked.seal(&self.sealing, passphrase, limits)?;
         let copy_at = device.geometry().size - HIDDEN_AT;
         write_both(device, (copy_at, &copy), (HIDDEN_AT, &first))?;
         Ok(unlocked)
-    }
-
-    fn seal(
-        &self,
-        unlocked: &Unlocked,
-        passphrase: &Key,
-        limits: &Limits,
-    ) -> Result<[Sealed; 2], VolumeError> {
-        self.sealing
-            .seal(&unlocked.header, unlocked.spec, passphrase, limits)
-    }
-
-    pub(super) fn spec(&self) -> Result<CipherSpec, VolumeError> {
-        let specs = layers::specs_of(self.family, &self.algorithms)?;
-        specs
-            .into_iter()
-            .find(|spec| spec.mode() == Mode::Xts)
-            .ok_or_else(|| VolumeError::Lacks {
-                format: self.family.format(),
-                what: "XTS with a cipher of 64-bit blocks".into(),
-                instead: Instead::WideBlocks,
-            })
     }
 
     fn sector_size(&self, device: &dyn BlockDevice) -> Result<u32, VolumeError> {
@@ -167,8 +143,8 @@ impl Creation {
         }
     }
 
-    /// A header of today with new keys.
-    fn header(&self, sector_size: u32) -> Result<Header, VolumeError> {
+    /// A header of today with new keys, all of whose data are encrypted.
+    fn header(&self, sector_size: u32, data: ByteRange) -> Result<Header, VolumeError> {
         Ok(Header {
             family: self.family,
             version: super::header::NEWEST_VERSION,
@@ -179,14 +155,28 @@ impl Creation {
             volume_time: 0,
             header_time: 0,
             hidden_size: 0,
-            volume_size: 0,
-            data_offset: 0,
-            encrypted_bytes: 0,
+            volume_size: data.length,
+            data_offset: data.offset,
+            encrypted_bytes: data.length,
             flags: 0,
             sector_size,
             key_area: Key::random(KEY_AREA_BYTES)?,
         })
     }
+}
+
+/// The cipher of new headers and data that is made of `algorithms`.
+pub(super) fn xts_spec(
+    family: Family,
+    algorithms: &[Algorithm],
+) -> Result<CipherSpec, VolumeError> {
+    let mut specs = layers::specs_of(family, algorithms)?.into_iter();
+    let xts = specs.find(|spec| spec.mode() == Mode::Xts);
+    xts.ok_or_else(|| VolumeError::Lacks {
+        format: family.format(),
+        what: "XTS with a cipher of 64-bit blocks".into(),
+        instead: Instead::WideBlocks,
+    })
 }
 
 /// The room for data on a device of `size` bytes.

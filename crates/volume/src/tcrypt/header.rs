@@ -137,14 +137,6 @@ impl Header {
         sector
     }
 
-    /// The header of a volume that is encrypted everywhere.
-    pub(super) fn all_encrypted(self) -> Self {
-        Self {
-            encrypted_bytes: self.volume_size,
-            ..self
-        }
-    }
-
     /// The same once more.
     pub(super) fn duplicate(&self) -> Self {
         Self {

@@ -24,66 +24,50 @@ pub(super) type Sector = Zeroizing<[u8; 512]>;
 const SECRET_BYTES: usize = 32;
 const WHITENING_BYTES: usize = 16;
 
-/// VeraCrypt's names, of which the last encrypts first.
-const TRUECRYPT_XTS: [&str; 8] = [
-    "aes-xts-plain64",
-    "serpent-xts-plain64",
-    "twofish-xts-plain64",
-    "aes-twofish-xts-plain64",
-    "aes-twofish-serpent-xts-plain64",
-    "serpent-aes-xts-plain64",
-    "serpent-twofish-aes-xts-plain64",
-    "twofish-serpent-xts-plain64",
+/// VeraCrypt's names, of which the last encrypts first. TrueCrypt has them in every mode.
+const TRUECRYPT: [&str; 8] = [
+    "aes",
+    "serpent",
+    "twofish",
+    "aes-twofish",
+    "aes-twofish-serpent",
+    "serpent-aes",
+    "serpent-twofish-aes",
+    "twofish-serpent",
 ];
-const VERACRYPT_XTS: [&str; 7] = [
-    "camellia-xts-plain64",
-    "kuznyechik-xts-plain64",
-    "camellia-kuznyechik-xts-plain64",
-    "camellia-serpent-xts-plain64",
-    "kuznyechik-aes-xts-plain64",
-    "kuznyechik-serpent-camellia-xts-plain64",
-    "kuznyechik-twofish-xts-plain64",
+const VERACRYPT: [&str; 7] = [
+    "camellia",
+    "kuznyechik",
+    "camellia-kuznyechik",
+    "camellia-serpent",
+    "kuznyechik-aes",
+    "kuznyechik-serpent-camellia",
+    "kuznyechik-twofish",
 ];
-const LRW: [&str; 11] = [
-    "aes-lrw-benbi",
-    "serpent-lrw-benbi",
-    "twofish-lrw-benbi",
-    "aes-twofish-lrw-benbi",
-    "aes-twofish-serpent-lrw-benbi",
-    "serpent-aes-lrw-benbi",
-    "serpent-twofish-aes-lrw-benbi",
-    "twofish-serpent-lrw-benbi",
-    "blowfish_le-lrw-benbi",
-    "cast5-lrw-benbi",
-    "des3_ede-lrw-benbi",
-];
-const CBC: [&str; 13] = [
-    "aes-cbc-tcw",
-    "serpent-cbc-tcw",
-    "twofish-cbc-tcw",
-    "aes-twofish-cbc-tcw",
-    "aes-twofish-serpent-cbc-tcw",
-    "serpent-aes-cbc-tcw",
-    "serpent-twofish-aes-cbc-tcw",
-    "twofish-serpent-cbc-tcw",
-    "blowfish_le-cbc-tcw",
-    "cast5-cbc-tcw",
-    "des3_ede-cbc-tcw",
-    "aes-blowfish_le-cbc-tcw",
-    "aes-blowfish_le-serpent-cbc-tcw",
-];
+
+/// Ciphers of 64-bit blocks, which only the modes before XTS take, and cascades with one of them,
+/// which only CBC takes.
+const NARROW: [&str; 3] = ["blowfish_le", "cast5", "des3_ede"];
+const MIXED: [&str; 2] = ["aes-blowfish_le", "aes-blowfish_le-serpent"];
 
 /// Every cipher that a header of `family` may be in, the likely ones first.
 pub fn specs(family: Family) -> Vec<CipherSpec> {
-    let more: [&[&str]; 2] = match family {
-        Family::TrueCrypt => [&LRW, &CBC],
-        Family::VeraCrypt => [&VERACRYPT_XTS, &[]],
+    let lists: &[(&[&str], &str)] = match family {
+        Family::TrueCrypt => &[
+            (&TRUECRYPT, "xts-plain64"),
+            (&TRUECRYPT, "lrw-benbi"),
+            (&NARROW, "lrw-benbi"),
+            (&TRUECRYPT, "cbc-tcw"),
+            (&NARROW, "cbc-tcw"),
+            (&MIXED, "cbc-tcw"),
+        ],
+        Family::VeraCrypt => &[(&TRUECRYPT, "xts-plain64"), (&VERACRYPT, "xts-plain64")],
     };
-    TRUECRYPT_XTS
-        .iter()
-        .chain(more.into_iter().flatten())
-        .map(|notation| parsed(notation))
-        .collect()
+    let in_mode = |(names, mode): &(&[&str], &str)| -> Vec<CipherSpec> {
+        let notations = names.iter().map(|name| format!("{name}-{mode}"));
+        notations.map(|notation| parsed(&notation)).collect()
+    };
+    lists.iter().flat_map(in_mode).collect()
 }
 
 /// Those of [`specs`] that are made of `algorithms`, which are named as in
@@ -153,19 +137,7 @@ pub(super) fn key(spec: CipherSpec, material: &[u8]) -> Key {
         Mode::Lrw => &secret[..block_bytes],
         _ => &secret[..block_bytes + WHITENING_BYTES],
     };
-    filled(cipher_key.len() + secret.len(), |key| {
-        let (first, second) = key.split_at_mut(cipher_key.len());
-        first.copy_from_slice(cipher_key);
-        second.copy_from_slice(secret);
-    })
-}
-
-fn filled(length: usize, fill: impl FnOnce(&mut [u8])) -> Key {
-    let Ok(key) = Key::filled(length, |bytes| {
-        fill(bytes);
-        Ok::<(), std::convert::Infallible>(())
-    });
-    key
+    Key::from_slice(&Zeroizing::new([cipher_key, secret].concat()))
 }
 
 /// Decrypts a header in place: `material` is of the passphrase.

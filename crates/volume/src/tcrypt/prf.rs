@@ -92,7 +92,12 @@ impl Prf {
     /// [`VolumeError::Lacks`] and [`VolumeError::Impossible`].
     pub fn kdf(self, family: Family, place: Place, pim: Option<u32>) -> Result<Kdf, VolumeError> {
         if !Self::all(family).contains(&self) {
-            return Err(lacks_prf(family, self));
+            let names = Self::all(family).iter().map(|prf| prf.name().to_owned());
+            return Err(VolumeError::Lacks {
+                format: family.format(),
+                what: format!("key derivation with {self}").into(),
+                instead: Instead::OneOf(names.collect()),
+            });
         }
         let pim = checked_pim(family, place, pim)?;
         let system = place == Place::System;
@@ -168,15 +173,6 @@ fn argon2id(pim: u32) -> Kdf {
         time,
         memory_kib: memory_mib << 10,
         lanes: 1,
-    }
-}
-
-fn lacks_prf(family: Family, prf: Prf) -> VolumeError {
-    let names = Prf::all(family).iter().map(|prf| prf.name().to_string());
-    VolumeError::Lacks {
-        format: family.format(),
-        what: format!("key derivation with {prf}").into(),
-        instead: Instead::OneOf(names.collect()),
     }
 }
 

@@ -1,6 +1,8 @@
 //! New keys for the data of a volume, and perhaps another cipher.
 
-use super::{Creation, Sealing, Unlocked};
+use super::create::xts_spec;
+use super::seal::Sealed;
+use super::{Sealing, Unlocked};
 use crate::luks2::KeptHeader;
 use crate::{Limits, Mapping, VolumeError};
 use block::BlockDevice;
@@ -33,30 +35,23 @@ impl Unlocked {
     ) -> Result<Rekeyed, VolumeError> {
         let other = self.free_other_offset(device)?;
         let algorithms = algorithms.unwrap_or(self.spec.algorithms());
-        let creation = Creation {
-            family: self.header.family,
-            algorithms: algorithms.to_vec(),
-            sealing: sealing.clone(),
-        };
         let mut header = self.header.duplicate();
         header.key_area = Key::random(header.key_area.len())?;
         let next = Self {
             place: self.place,
             offset: self.offset,
-            spec: creation.spec()?,
+            spec: xts_spec(self.header.family, algorithms)?,
             prf: sealing.prf,
             header,
         };
-        let sealed: [_; 2] = sealing.seal(&next.header, next.spec, passphrase, limits)?;
-        let places = [other, self.offset].into_iter().zip(sealed);
+        let [copy, own] = next.seal(sealing, passphrase, limits)?;
+        let kept = |offset, sealed: Sealed| KeptHeader {
+            offset,
+            bytes: sealed.to_vec(),
+        };
         Ok(Rekeyed {
             mapping: next.mapping(device)?,
-            headers: places
-                .map(|(offset, sealed)| KeptHeader {
-                    offset,
-                    bytes: sealed.to_vec(),
-                })
-                .collect(),
+            headers: vec![kept(other, copy), kept(self.offset, own)],
         })
     }
 }

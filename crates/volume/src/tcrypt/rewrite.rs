@@ -23,9 +23,6 @@ pub fn stranger_at_start(device: &dyn BlockDevice) -> Result<Option<String>, Vol
 }
 
 /// Writes the copy of a header, and then the header, each to its offset.
-///
-/// # Errors
-/// [`VolumeError::Rewritten`].
 pub(super) fn write_both(
     device: &dyn BlockDevice,
     copy: (u64, &[u8]),
@@ -124,11 +121,8 @@ impl Unlocked {
         both: bool,
     ) -> Result<Option<String>, VolumeError> {
         let other = self.other_offset(device)?;
-        let size = device.geometry().size;
-        let start = (0, ByteRange::new(0, HEADERS_BYTES));
-        let end = size - HEADERS_BYTES;
-        let end = (end, ByteRange::new(end, HEADERS_BYTES));
-        for (first, area) in [start, end] {
+        for first in [0, device.geometry().size - HEADERS_BYTES] {
+            let area = ByteRange::new(first, HEADERS_BYTES);
             let within = area.overlaps(ByteRange::new(other, HEADER_BYTES));
             if (both || within) && !is_noise(device, first)? {
                 let found = rest::stranger(device, area, Vec::new())?;
@@ -288,7 +282,8 @@ impl Unlocked {
         (end < size && !copy.overlaps(now)).then_some((end, copy))
     }
 
-    fn seal<const N: usize>(
+    /// `N` copies of the header, for `passphrase` and what `sealing` says.
+    pub(super) fn seal<const N: usize>(
         &self,
         sealing: &Sealing,
         passphrase: &Key,

@@ -7,7 +7,7 @@
 
 use super::layers::{self, ENCRYPTED_BYTES, Sector};
 use super::prf::LONGEST_HEADER_KEY;
-use super::{Family, Header, Place, Prf, SALT_BYTES};
+use super::{Family, Header, Place, Prf, SALT_BYTES, Unlocked};
 use crate::{Damage, Kdf, Limits, VolumeError};
 use block::BlockError;
 use cipher::{CipherSpec, Key};
@@ -54,21 +54,9 @@ pub(super) struct Search<'a> {
     pub(super) watch: Watch<'a>,
 }
 
-/// The result of a search.
-pub(super) struct Found {
-    pub(super) offset: u64,
-    pub(super) header: Header,
-    pub(super) spec: CipherSpec,
-    pub(super) prf: Prf,
-}
-
 impl Search<'_> {
     /// Tries everything.
-    ///
-    /// # Errors
-    /// [`VolumeError::NoHeaderFits`], [`VolumeError::Header`],
-    /// [`VolumeError::OutOfMemory`], [`BlockError::Interrupted`].
-    pub(super) fn run(&self) -> Result<Found, VolumeError> {
+    pub(super) fn run(&self) -> Result<Unlocked, VolumeError> {
         let derived: Vec<Derived> = self
             .headers
             .iter()
@@ -194,7 +182,7 @@ enum Outcome {
     /// A derivation failed, and no other opens the header.
     Failed(VolumeError),
     /// For good.
-    Ended(Result<Box<Found>, VolumeError>),
+    Ended(Result<Box<Unlocked>, VolumeError>),
 }
 
 /// The state that the threads of a search share.
@@ -275,11 +263,12 @@ impl Run<'_> {
             }
             match self.search.open(job.of.header, spec, &material) {
                 Ok(None) => {}
-                Ok(Some(header)) => self.end(Ok(Box::new(Found {
+                Ok(Some(header)) => self.end(Ok(Box::new(Unlocked {
+                    place: self.search.place,
                     offset: job.of.header.offset,
-                    header,
                     spec,
                     prf: job.of.prf,
+                    header,
                 }))),
                 Err(error) => self.end(Err(error)),
             }
@@ -287,7 +276,7 @@ impl Run<'_> {
     }
 
     /// Ends the search; the first end counts.
-    fn end(&self, result: Result<Box<Found>, VolumeError>) {
+    fn end(&self, result: Result<Box<Unlocked>, VolumeError>) {
         let mut outcome = lock(&self.outcome);
         if !matches!(*outcome, Outcome::Ended(_)) {
             *outcome = Outcome::Ended(result);

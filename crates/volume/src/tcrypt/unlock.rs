@@ -137,16 +137,9 @@ impl Opening {
             }
             .run()
         };
-        let found = match (search(&passwords.0), &passwords.1) {
+        let unlocked = match (search(&passwords.0), &passwords.1) {
             (Err(VolumeError::NoHeaderFits), Some(short)) => search(short)?,
-            (found, _) => found?,
-        };
-        let unlocked = Unlocked {
-            place: self.place,
-            offset: found.offset,
-            spec: found.spec,
-            prf: found.prf,
-            header: found.header,
+            (unlocked, _) => unlocked?,
         };
         unlocked.check_offset(device.geometry().size)?;
         Ok(unlocked)
@@ -219,9 +212,6 @@ impl Opening {
     }
 
     /// The most memory that trying one passphrase on one thread takes, KiB.
-    ///
-    /// # Errors
-    /// Those of [`work`](Self::work).
     pub(crate) fn memory_kib(&self, limits: &Limits) -> Result<u32, VolumeError> {
         let derivations = self.derivations(limits)?.into_iter();
         let memory = derivations.map(|(_, kdf)| kdf.memory_kib());
@@ -306,12 +296,11 @@ impl Unlocked {
     /// The same, whether `device` has all of it or not.
     pub(crate) fn described(&self, device: &dyn BlockDevice) -> Result<Mapping, VolumeError> {
         let data = self.header.data(self.place, device)?;
-        let first = match (self.spec.mode(), self.place.is_hidden()) {
-            (Mode::Xts, _) => data.offset / UNIT,
-            (Mode::Lrw, _) => 0,
+        let first = match self.spec.mode() {
+            Mode::Lrw => 0,
             // As if it began behind a header.
-            (_, true) => 1,
-            (_, false) => data.offset / UNIT,
+            Mode::Cbc if self.place.is_hidden() => 1,
+            _ => data.offset / UNIT,
         };
         Ok(self.mapped(data, first))
     }
@@ -356,17 +345,8 @@ impl Unlocked {
     }
 
     fn mapped(&self, data: ByteRange, first: u64) -> Mapping {
-        Mapping {
-            spec: self.spec,
-            key: self.key(),
-            layout: SectorLayout::default(),
-            data,
-            first: IvSector::new(first),
-            backend: None,
-            sharing: None,
-            allow_discards: false,
-            holes: false,
-        }
+        let layout = SectorLayout::default();
+        Mapping::new(self.spec, self.key(), layout, data, IvSector::new(first))
     }
 
     /// A hidden volume's header stands where its version has it.

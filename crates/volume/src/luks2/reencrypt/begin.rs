@@ -3,15 +3,19 @@
 
 use super::conversion::crypt_parts;
 use super::plan::Plan;
-use super::{ALONE, Backup, KEYSLOT_KIND, Keys, bind, free_number, room, sample};
+use super::{
+    ALONE, Backup, GROWN, KEYSLOT_KIND, Keys, bind, forget_tokens, free_number, numbered, room,
+    sample,
+};
 use crate::judge::{self, State, Use};
+use crate::luks2::create::digest_json;
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
-use crate::mapping::{data_of_size, data_to_end};
+use crate::mapping::{data_of_size, data_to_end, sectors_of};
 use crate::{CryptDevice, Hash, VolumeError};
 use block::{AlignedBuffer, BlockDevice, ByteRange, Geometry};
-use cipher::{CipherSpec, Key, SectorLayout, SectorSize};
+use cipher::{CipherSpec, Key, SectorSize};
 use serde_json::{Map, Value, json};
 
 /// The least that a journal is worth having with.
@@ -40,7 +44,6 @@ pub struct Target {
 /// The content of the key slot of type `reencrypt`.
 pub(in crate::luks2) struct Announcement<'a> {
     pub(in crate::luks2) mode: &'static str,
-    pub(in crate::luks2) direction: &'static str,
     /// The distance by which the data moves, bytes.
     pub(in crate::luks2) shift: u64,
     /// The size of the blocks to keep checksums of, if data moves down. `None` keeps the data
@@ -101,14 +104,8 @@ impl Header {
         kept: &[(u32, &Key)],
         accepted: &[State],
     ) -> Result<(), VolumeError> {
-        self.check_beside(device, data)?;
-        let data_now = self.data_now(data)?;
-        self.check_volume_key(&keys.old)?;
-        self.check_together((device, data), keys, accepted)?;
-        let layout = SectorLayout {
-            size: target.sector_size,
-            large_iv: false,
-        };
+        let data_now = self.data_to_change((device, data), keys, accepted)?;
+        let layout = sectors_of(target.sector_size);
         target.spec.cipher(&keys.new, layout, None)?;
         data_of_size(data, data_now.offset, data_now.length, layout)?;
         self.check_kept(kept, accepted)?;
@@ -143,18 +140,14 @@ impl Header {
             keyslots.push(keyslot);
             areas.push(area);
         }
-        let names: Vec<String> = slots.iter().map(u32::to_string).collect();
-        let mut digest = crate::luks2::create::digest_json(&keys.new)?;
-        digest["keyslots"] = json!(names);
-        digest["segments"] = json!(["2"]);
+        let digest = digest_json(&keys.new, &slots, &[2])?;
         let old_digest = data_now.digest.to_string();
         let sample = match is_same(device, data) {
             true => None,
-            false => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
+            false => Some(self.token_of_data(data, keys)?),
         };
         let announcement = Announcement {
             mode: "reencrypt",
-            direction: "forward",
             shift: 0,
             block: None,
             alone: data_now.ends_early,
@@ -181,18 +174,22 @@ impl Header {
         })
     }
 
-    /// Refuses to encrypt or decrypt data that do not belong to a header which is apart.
-    fn check_together(
+    /// The data as they are. Refuses those that do not have this key, lie upon the header, or do
+    /// not belong to a header which is apart.
+    fn data_to_change(
         &self,
         (device, data): (&dyn BlockDevice, &dyn BlockDevice),
         keys: &Keys,
         accepted: &[State],
-    ) -> Result<(), VolumeError> {
-        if is_same(device, data) {
-            return Ok(());
+    ) -> Result<DataNow, VolumeError> {
+        self.check_beside(device, data)?;
+        let data_now = self.data_now(data)?;
+        self.check_volume_key(&keys.old)?;
+        if !is_same(device, data) {
+            let mapping = self.mapping(Key::from_slice(keys.old.as_bytes()), data)?;
+            mapping.check_together(Use::Reencrypt, data, accepted)?;
         }
-        let mapping = self.mapping(Key::from_slice(keys.old.as_bytes()), data)?;
-        mapping.check_together(Use::Reencrypt, data, accepted)
+        Ok(data_now)
     }
 
     /// Checks that a decryption, after which there is no header, loses no key but the data's.
@@ -227,13 +224,10 @@ impl Header {
         to_start: bool,
         accepted: &[State],
     ) -> Result<(), VolumeError> {
-        self.check_beside(device, data)?;
-        let data_now = self.data_now(data)?;
-        self.check_volume_key(&keys.old)?;
-        self.check_together((device, data), keys, accepted)?;
+        let data_now = self.data_to_change((device, data), keys, accepted)?;
         // Where the data moves, the header on their device is about to go.
         let sample = match to_start || !is_same(device, data) {
-            true => Some(sample::token(&*self.plaintext(data, keys)?, keys)?),
+            true => Some(self.token_of_data(data, keys)?),
             false => None,
         };
         let shift = match to_start {
@@ -249,7 +243,6 @@ impl Header {
         let block = (is_whole && shift.min(data_now.length).is_multiple_of(block)).then_some(block);
         let announcement = Announcement {
             mode: "decrypt",
-            direction: "forward",
             shift,
             block,
             // cryptsetup recovers what moves as if the first IV were 0.
@@ -307,14 +300,10 @@ impl Header {
         })
     }
 
-    /// The plaintext of a volume that is not being reencrypted.
-    fn plaintext<'a>(
-        &self,
-        data: &'a dyn BlockDevice,
-        keys: &Keys,
-    ) -> Result<Box<dyn BlockDevice + 'a>, VolumeError> {
+    /// The token that tells the data of a volume that is not being reencrypted.
+    fn token_of_data(&self, data: &dyn BlockDevice, keys: &Keys) -> Result<Value, VolumeError> {
         let mapping = self.mapping(Key::from_slice(keys.old.as_bytes()), data)?;
-        Ok(Box::new(CryptDevice::new(data, mapping)?))
+        sample::token(&CryptDevice::new(data, mapping)?, keys)
     }
 
     /// Begins to encrypt the `length` bytes that `data` begins with: makes a header on `device`,
@@ -331,10 +320,7 @@ impl Header {
         key: &Key,
         passphrase: &Key,
     ) -> Result<Self, VolumeError> {
-        let layout = SectorLayout {
-            size: creation.sector_size,
-            large_iv: false,
-        };
+        let layout = sectors_of(creation.sector_size);
         let size = data.geometry().size;
         let shift = creation.data_offset.unwrap_or(0);
         if shift == 0 {
@@ -382,10 +368,6 @@ impl Header {
         };
         let announcement = Announcement {
             mode: "encrypt",
-            direction: match shift {
-                0 => "forward",
-                _ => "backward",
-            },
             shift,
             block: None,
             // cryptsetup moves as much as the shift, also of less data, and writes over them.
@@ -438,7 +420,7 @@ impl Header {
             "key_size": 1,
             "priority": 0,
             "mode": announcement.mode,
-            "direction": announcement.direction,
+            "direction": if kind == "datashift" { "backward" } else { "forward" },
             "area": {
                 "type": kind,
                 "offset": area.offset.to_string(),
@@ -458,10 +440,7 @@ impl Header {
         }
         let mut json = self.json.clone();
         // Of an earlier one, which cryptsetup has ended.
-        room::forget(&mut json);
-        if let Value::Object(tokens) = &mut json["tokens"] {
-            sample::forget(tokens);
-        }
+        forget_tokens(&mut json, &[GROWN, sample::SAMPLE]);
         edit(&mut json);
         sample::insert(&mut json, announcement.sample)?;
         insert(&mut json, slot, keyslot);
@@ -528,12 +507,6 @@ pub(in crate::luks2) fn flagged(segment: &Value, flag: Backup) -> Value {
     let mut segment = segment.clone();
     segment["flags"] = json!([flag.flag()]);
     segment
-}
-
-/// Segments by their numbers.
-fn numbered(segments: Vec<Value>) -> Value {
-    let numbers = (0_u32..).map(|number| number.to_string());
-    Value::Object(numbers.zip(segments).collect())
 }
 
 /// Whether the header is on the device of the data.

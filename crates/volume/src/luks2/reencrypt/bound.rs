@@ -7,7 +7,6 @@
 //! Source: cryptsetup's code for its requirements `online-reencrypt-v2` and `-v3`.
 
 use super::{Backup, KEYSLOT_KIND, Keys, backup};
-use crate::luks2::create::digest_json;
 use cipher::Key;
 use serde_json::{Map, Value};
 
@@ -43,21 +42,12 @@ pub(super) fn message(
     if kind.starts_with("datashift") {
         number(&mut message, &area["shift_size"])?;
     }
-    let segments = json["segments"].as_object()?;
-    segment(&mut message, backup(segments, Backup::Previous)?)?;
-    segment(&mut message, backup(segments, Backup::Final)?)?;
-    if let Some(moved) = backup(segments, Backup::Moved) {
+    segment(&mut message, backup(json, Backup::Previous)?)?;
+    segment(&mut message, backup(json, Backup::Final)?)?;
+    if let Some(moved) = backup(json, Backup::Moved) {
         segment(&mut message, moved)?;
     }
     Some(Key::new(message))
-}
-
-/// The digest of a message, as the header keeps it for the keyslot.
-pub(super) fn digest(message: &Key, slot: u32) -> Result<Value, crate::VolumeError> {
-    let mut digest = digest_json(message)?;
-    digest["keyslots"] = serde_json::json!([slot.to_string()]);
-    digest["segments"] = serde_json::json!([]);
-    Ok(digest)
 }
 
 fn segment(message: &mut Vec<u8>, segment: &Value) -> Option<()> {

@@ -2,7 +2,7 @@
 
 use crate::crypt::decrypt_around;
 use crate::luks2::metadata::{Segment, SegmentKind};
-use crate::mapping::key_for;
+use crate::mapping::{key_for, sectors_of};
 use crate::{Format, Mapping, VolumeError};
 use block::ByteRange;
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout};
@@ -12,24 +12,19 @@ pub(super) struct Side {
     pub(super) cipher: KeyedCipher,
     layout: SectorLayout,
     first: IvSector,
-    /// Whether zeros are zeros of the plaintext.
     holes: bool,
 }
 
 impl Side {
-    pub(super) fn new(segment: &Segment, key: &Key) -> Result<Self, VolumeError> {
+    /// The side of `segment`; `holes` says whether zeros are zeros of the plaintext.
+    pub(super) fn new(segment: &Segment, key: &Key, holes: bool) -> Result<Self, VolumeError> {
         let (spec, layout) = crypt_parts(segment)?;
         Ok(Self {
             cipher: spec.cipher(&key_for(&spec, key), layout, None)?,
             layout,
             first: first_iv(segment),
-            holes: false,
+            holes,
         })
-    }
-
-    /// The same data, in which zeros are zeros of the plaintext if `holes` says so.
-    pub(super) fn with_holes(self, holes: bool) -> Self {
-        Self { holes, ..self }
     }
 
     /// Decrypts the data at `position`.
@@ -54,17 +49,9 @@ pub(super) fn mapping(
 ) -> Result<Mapping, VolumeError> {
     let (spec, layout) = crypt_parts(segment)?;
     let sectors = position / layout.size.bytes() as u64;
-    Ok(Mapping {
-        key: key_for(&spec, key),
-        spec,
-        layout,
-        data: range,
-        first: first_iv(segment).advance(sectors, layout),
-        backend: None,
-        sharing: None,
-        allow_discards: false,
-        holes: false,
-    })
+    let first = first_iv(segment).advance(sectors, layout);
+    let key = key_for(&spec, key);
+    Ok(Mapping::new(spec, key, layout, range, first))
 }
 
 fn first_iv(segment: &Segment) -> IvSector {
@@ -89,12 +76,6 @@ pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout
             encryption,
             sector_size,
             ..
-        } => Ok((
-            encryption.parse()?,
-            SectorLayout {
-                size: *sector_size,
-                large_iv: false,
-            },
-        )),
+        } => Ok((encryption.parse()?, sectors_of(*sector_size))),
     }
 }

@@ -15,7 +15,7 @@ mod segments;
 pub(super) use self::segments::Kind;
 
 use super::conversion::crypt_parts;
-use super::{Backup, KEYSLOT_KIND, backup, number_of};
+use super::{Backup, KEYSLOT_KIND, number_of};
 use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
@@ -181,19 +181,13 @@ impl Plan {
                 "datashift-checksum" => (Protection::Elsewhere, checksum()?),
                 _ => return None,
             };
-            let segments = header.json["segments"].as_object()?;
-            let number = |flag| {
-                let found = backup(segments, flag)?;
-                number_of(segments, found)
-            };
+            let number = |flag| number_of(&header.json, flag);
             let (previous, last) = (number(Backup::Previous)?, number(Backup::Final)?);
-            let moved = number(Backup::Moved).map(|number| &header.metadata.segments[&number]);
-            let moved = match moved {
+            let moved = header.backup(Backup::Moved);
+            let moved = match moved.map(|moved| (moved.offset, moved.size)) {
                 None => None,
-                Some(moved) => match moved.size {
-                    SegmentSize::Fixed(size) => Some((moved.offset, size)),
-                    SegmentSize::Dynamic => return None,
-                },
+                Some((offset, SegmentSize::Fixed(length))) => Some(ByteRange { offset, length }),
+                Some((_, SegmentSize::Dynamic)) => return None,
             };
             let plan = Self {
                 slot,
@@ -203,7 +197,7 @@ impl Plan {
                 moved_protection,
                 previous: header.metadata.segments[&previous].clone(),
                 last: header.metadata.segments[&last].clone(),
-                moved: moved.map(|(offset, length)| ByteRange { offset, length }),
+                moved,
                 old_digest: header.digest_of(previous).ok(),
                 new_digest: header.digest_of(last).ok(),
                 length: 0,

@@ -5,15 +5,15 @@
 //! data may have been restored or replaced meanwhile.
 
 use super::begin::{copy, is_same};
-use super::{Backup, GROWN, backup};
-use crate::luks2::metadata::SegmentKind;
+use super::{Backup, GROWN};
+use crate::luks2::metadata::{SegmentKind, SegmentSize};
 use crate::luks2::read::Header;
 use crate::{CryptDevice, Hash, LuksHeader, Own, VolumeError, judge};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
 use cipher::Key;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The unit that every device writes as a whole, bytes.
 const SECTOR: usize = 512;
@@ -43,13 +43,6 @@ pub(super) fn token(data: &dyn BlockDevice, moved: u64) -> Result<Value, VolumeE
     }))
 }
 
-/// Removes that token.
-pub(super) fn forget(json: &mut Map<String, Value>) {
-    if let Some(Value::Object(tokens)) = json.get_mut("tokens") {
-        tokens.retain(|_, token| token["type"] != GROWN);
-    }
-}
-
 fn read(data: &dyn BlockDevice, range: ByteRange) -> Result<Vec<u8>, VolumeError> {
     let mut bytes = block::AlignedBuffer::new(range.length as usize);
     data.read_at(range.offset, &mut bytes)?;
@@ -76,31 +69,16 @@ pub(super) fn is_made_of(start: &[u8], others: [&[u8]; 2]) -> bool {
     })
 }
 
-/// The state of the start of the data, which was to be copied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Start {
-    /// The same as the copy.
-    Data,
-    /// The header, or a part of it, and the same as the copy.
-    Header,
-    /// Something that was not copied.
-    Other,
-}
-
-/// Compares the start of `data`, which was to be copied to `moved`, with that copy and with the
-/// header on `side`.
-fn start_now(
+/// Whether the start of `data`, which was to be copied to `moved`, is as it was; otherwise the
+/// header on `side` is there, or a part of it. `None` if something is there that was not copied.
+fn is_untouched(
     side: &dyn BlockDevice,
     data: &dyn BlockDevice,
     moved: ByteRange,
-) -> Result<Start, VolumeError> {
+) -> Result<Option<bool>, VolumeError> {
     let range = ByteRange::new(0, moved.length);
     let (there, header, copied) = (read(data, range)?, read(side, range)?, read(data, moved)?);
-    Ok(match is_made_of(&there, [&header, &copied]) {
-        true if there == copied => Start::Data,
-        true => Start::Header,
-        false => Start::Other,
-    })
+    Ok(is_made_of(&there, [&header, &copied]).then_some(there == copied))
 }
 
 /// Whether the `offset` bytes before the data are those of `side`, or a part of the data was
@@ -154,12 +132,11 @@ impl Header {
         }
         // The digest is not of the end of a file that is within a sector: what is there says
         // more, and comes first.
-        if size == needed && digest(data, (moved.offset, moved.length), before)? == start {
-            match start_now(side, data, moved)? {
-                Start::Data => return Ok(room(true)),
-                Start::Header => return Ok(room(false)),
-                Start::Other => {}
-            }
+        if size == needed
+            && digest(data, (moved.offset, moved.length), before)? == start
+            && let Some(untouched) = is_untouched(side, data, moved)?
+        {
+            return Ok(room(untouched));
         }
         match digest(data, (0, moved.length), before)? == start {
             true => Ok(room(true)),
@@ -187,8 +164,7 @@ impl Header {
             true => Ok(()),
             false
                 if is_copied
-                    && (before >= moved.length
-                        || start_now(device, data, moved)? != Start::Other) =>
+                    && (before >= moved.length || is_untouched(device, data, moved)?.is_some()) =>
             {
                 Ok(())
             }
@@ -259,8 +235,7 @@ impl Header {
 
     /// The same at any time.
     fn grown(&self) -> Option<(u64, Vec<u8>)> {
-        let tokens = self.json.get("tokens")?.as_object()?;
-        let token = tokens.values().find(|token| token["type"] == GROWN)?;
+        let token = self.token_of(GROWN)?;
         let before = token["length"].as_str()?.parse().ok()?;
         Some((before, STANDARD.decode(token["start"].as_str()?).ok()?))
     }
@@ -321,15 +296,11 @@ impl Header {
     /// How far the data move up, and where their start goes first.
     fn places(&self) -> Result<(u64, ByteRange), VolumeError> {
         let places = || {
-            let segments = self.json["segments"].as_object()?;
-            let number = |flag, name: &str| -> Option<u64> {
-                backup(segments, flag)?[name].as_str()?.parse().ok()
+            let moved = self.backup(Backup::Moved)?;
+            let SegmentSize::Fixed(length) = moved.size else {
+                return None;
             };
-            let (offset, length) = (
-                number(Backup::Moved, "offset")?,
-                number(Backup::Moved, "size")?,
-            );
-            Some((number(Backup::Final, "offset")?, offset, length))
+            Some((self.backup(Backup::Final)?.offset, moved.offset, length))
         };
         let (shift, offset, length) = places().ok_or(VolumeError::ForeignReencryption)?;
         // As much as a header may have is read at once.

@@ -6,13 +6,13 @@
 //! under a key of the reencryption. It stays the same from the beginning to the end. cryptsetup
 //! keeps the token, and does not read it.
 
-use super::{Backup, Keys, VolumeError, backup, number_of};
+use super::{Backup, Keys, VolumeError, number_of};
 use crate::error::impossible;
-use crate::luks::DIGEST_ITERATIONS;
+use crate::luks::digest_of;
 use crate::luks2::metadata::SegmentSize;
 use crate::luks2::read::Header;
 use crate::opening::Opened;
-use crate::{Hash, Kdf, Limits, Row, unaligned};
+use crate::{Hash, Row, unaligned};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use block::{BlockDevice, ByteRange};
@@ -49,9 +49,7 @@ impl Header {
             false => Err(VolumeError::OtherData),
         }
     }
-}
 
-impl Header {
     /// Whether `data` are those that were decrypted by this header, as they were then; nothing
     /// if it does not say that all of them are.
     ///
@@ -78,18 +76,13 @@ impl Header {
         self.kept_sample("digest").is_some()
     }
 
-    fn sample(&self) -> Option<&Value> {
-        let tokens = self.json.get("tokens")?.as_object()?;
-        tokens.values().find(|token| token["type"] == SAMPLE)
-    }
-
     /// The size of the data's device when all was decrypted.
     fn size_then(&self) -> Option<u64> {
-        self.sample()?["size"].as_str()?.parse().ok()
+        self.token_of(SAMPLE)?["size"].as_str()?.parse().ok()
     }
 
     fn kept_sample(&self, name: &str) -> Option<Vec<u8>> {
-        let token = self.sample()?;
+        let token = self.token_of(SAMPLE)?;
         // When all is decrypted nothing of the reencryption is left but this.
         let own = name == "start" || token["of"] == bond(&self.json);
         STANDARD.decode(token[name].as_str()?).ok().filter(|_| own)
@@ -115,9 +108,6 @@ fn start(data: &dyn BlockDevice, range: ByteRange) -> Result<Zeroizing<Vec<u8>>,
 
 /// Adds the token to the metadata of its reencryption; cryptsetup leaves it there when it
 /// ends that, and it is none of the next one's.
-///
-/// # Errors
-/// [`VolumeError::Impossible`].
 pub(super) fn insert(
     json: &mut Map<String, Value>,
     token: Option<Value>,
@@ -140,8 +130,7 @@ pub(super) fn insert(
 /// An identifier of a reencryption: a hash of the digests of its old and new keys.
 fn bond(json: &Map<String, Value>) -> String {
     let digest = |flag| -> Option<&str> {
-        let segments = json["segments"].as_object()?;
-        let number = number_of(segments, backup(segments, flag)?)?.to_string();
+        let number = number_of(json, flag)?.to_string();
         let mut digests = json["digests"].as_object()?.values();
         let has = |digest: &&Value| {
             let of = digest["segments"].as_array();
@@ -151,11 +140,6 @@ fn bond(json: &Map<String, Value>) -> String {
     };
     let [old, new] = [Backup::Previous, Backup::Final].map(|flag| digest(flag).unwrap_or("none"));
     STANDARD.encode(&*Hash::Sha256.digest(&[old.as_bytes(), b" ", new.as_bytes()]))
-}
-
-/// Takes the token away.
-pub(super) fn forget(tokens: &mut Map<String, Value>) {
-    tokens.retain(|_, token| token["type"] != SAMPLE);
 }
 
 /// The token itself.
@@ -176,15 +160,5 @@ fn digest(plaintext: &dyn BlockDevice, keys: &Keys) -> Result<Key, VolumeError> 
         true => &keys.old,
         false => &keys.new,
     };
-    let hash = Hash::Sha256;
-    let kdf = Kdf::Pbkdf2 {
-        hash,
-        iterations: DIGEST_ITERATIONS,
-    };
-    kdf.derive(
-        key.as_bytes(),
-        &salt,
-        hash.digest_bytes(),
-        &Limits::default(),
-    )
+    digest_of(key, &salt)
 }

@@ -52,7 +52,7 @@ impl Plan {
     pub(super) fn apply(
         &self,
         devices: Devices,
-        (from, to): (&Side, &Side),
+        sides: &(Side, Side),
         window: Window,
     ) -> Result<(), VolumeError> {
         let mut buffer = AlignedBuffer::new(PIECE.min(window.length()) as usize);
@@ -79,11 +79,11 @@ impl Plan {
                         .zip(blocks.zip(digests.chunks(hash.digest_bytes())))
                     {
                         if *hash.digest(&[bytes]) == old {
-                            convert((from, to), at, bytes);
+                            convert(sides, at, bytes);
                         }
                     }
                 }
-                _ => convert((from, to), piece.from, bytes),
+                _ => convert(sides, piece.from, bytes),
             }
             devices.data.write_at(self.new_at(piece.from), bytes)?;
         }
@@ -95,7 +95,7 @@ impl Plan {
     pub(super) fn is_of_journal(
         &self,
         devices: Devices,
-        sides: (&Side, &Side),
+        sides: &(Side, Side),
         (window, area): (Window, ByteRange),
         most: u64,
     ) -> Result<bool, VolumeError> {
@@ -138,7 +138,7 @@ impl Plan {
 }
 
 /// Makes new data of the old at `position`.
-fn convert((from, to): (&Side, &Side), position: u64, bytes: &mut [u8]) {
+fn convert((from, to): &(Side, Side), position: u64, bytes: &mut [u8]) {
     from.decrypt(position, bytes);
     to.cipher.encrypt(to.iv_at(position), bytes);
 }

@@ -1,6 +1,5 @@
 //! Power cuts at any write, and the volumes that they leave.
 
-use super::volumes::*;
 use super::*;
 use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockError, OperationKind};
@@ -8,11 +7,13 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The operations at which a device is cut off, and the effects.
-fn cuts() -> impl Iterator<Item = (OperationKind, Effect)> {
+fn cuts() -> Vec<(OperationKind, Effect)> {
     let torn = [0, 512, 4096, 65_536, 66_048, 130_560];
-    torn.into_iter()
+    let mut cuts = torn
         .map(|keep| (OperationKind::Write, Effect::Torn { keep }))
-        .chain([(OperationKind::Flush, Effect::Fail(5))])
+        .to_vec();
+    cuts.push((OperationKind::Flush, Effect::Fail(5)));
+    cuts
 }
 
 /// Ways in which a disk loses what was not flushed: all of it, nothing, or a
@@ -35,11 +36,11 @@ fn cut_everywhere(
                 let left = enlarged(before, size);
                 let cache = WriteCache::new(&left);
                 // Nothing comes after a cut.
-                let rules = [OperationKind::Write, OperationKind::Flush]
-                    .map(|after| Rule::on(after, Trigger::From(n + 1), Effect::Fail(5)));
-                let rules = [Rule::on(operation, Trigger::Nth(n), effect)]
-                    .into_iter()
-                    .chain(rules);
+                let rules = [
+                    Rule::on(operation, Trigger::Nth(n), effect),
+                    Rule::on(OperationKind::Write, Trigger::From(n + 1), Effect::Fail(5)),
+                    Rule::on(OperationKind::Flush, Trigger::From(n + 1), Effect::Fail(5)),
+                ];
                 match work(&Fault::new(&cache, rules)) {
                     Ok(()) => done = true,
                     Err(error) if is_injected(&error) => cut += 1,
@@ -59,7 +60,7 @@ fn cut_everywhere(
             }
         }
     }
-    assert!(cut >= 2 * cuts().count(), "only {cut} cuts");
+    assert!(cut >= 2 * cuts().len(), "only {cut} cuts");
 }
 
 /// Whether the device failed, before or after the first write.
@@ -71,48 +72,21 @@ fn is_injected(error: &VolumeError) -> bool {
     }
 }
 
-#[test]
-fn a_cut_passphrase_change_leaves_a_header_that_opens() {
-    let (device, data) = full();
-    for place in NORMAL {
-        cut_everywhere(
-            &device,
-            |device| {
-                let mut opened = opens(device, place, OLD).unwrap();
-                opened.change_passphrase(
-                    device,
-                    &Sealing::new(SHA512),
-                    &key(NEW),
-                    &Limits::default(),
-                )
-            },
-            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
-        );
-    }
-}
-
 /// Even if only the header that was opened is good.
 #[test]
-fn a_cut_passphrase_change_does_not_need_both_headers() {
-    for (place, other) in [
-        (Place::Normal, SIZE - HEADERS_BYTES),
-        (Place::NormalBackup, 0),
-    ] {
-        let (device, data) = full();
-        device.write_at(other, &[0; 512]).unwrap();
-        cut_everywhere(
-            &device,
-            |device| {
-                let mut opened = opens(device, place, OLD).unwrap();
-                opened.change_passphrase(
-                    device,
-                    &Sealing::new(SHA512),
-                    &key(NEW),
-                    &Limits::default(),
-                )
-            },
-            |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
-        );
+fn a_cut_passphrase_change_leaves_a_header_that_opens() {
+    for (place, other) in [(Normal, SIZE - HEADERS_BYTES), (NormalBackup, 0)] {
+        for both in [true, false] {
+            let (device, data) = full();
+            if !both {
+                device.write_at(other, &[0; 512]).unwrap();
+            }
+            cut_everywhere(
+                &device,
+                |device| change(&mut opens(device, place, OLD).unwrap(), device),
+                |left| assert_eq!(rescued(left, NORMAL, &[OLD, NEW]).as_ref(), Some(&data)),
+            );
+        }
     }
 }
 
@@ -123,10 +97,7 @@ fn a_cut_growth_leaves_a_header_that_opens() {
         let device = enlarged(&small, SIZE + growth);
         cut_everywhere(
             &device,
-            |device| {
-                let mut opened = opens(device, Place::Normal, OLD).unwrap();
-                opened.grow(device, &Sealing::new(SHA512), &key(NEW), &Limits::default())
-            },
+            |device| grow(&mut opens(device, Normal, OLD).unwrap(), device, NEW),
             |left| {
                 let rescued = rescued(left, NORMAL, &[OLD, NEW]).unwrap();
                 assert_eq!(rescued[..data.len()], data);
@@ -142,13 +113,11 @@ fn a_failed_growth_says_whether_the_device_may_shrink() {
     for (flush, is_written) in [(1, false), (2, true)] {
         let (small, _) = full();
         let device = enlarged(&small, SIZE + 4096);
-        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
+        let mut opened = opens(&device, Normal, OLD).unwrap();
         let before = opened.header.volume_size;
         let rule = Rule::on(OperationKind::Flush, Trigger::Nth(flush), Effect::Fail(5));
         let failing = Fault::new(&device, [rule]);
-        let sealing = Sealing::new(SHA512);
-        let grown = opened.grow(&failing, &sealing, &key(OLD), &Limits::default());
-        grown.unwrap_err();
+        grow(&mut opened, &failing, OLD).unwrap_err();
         assert_eq!(opened.header.volume_size != before, is_written, "{flush}");
     }
 }
@@ -166,15 +135,11 @@ fn a_cut_creation_leaves_the_old_volume_or_the_new_one() {
 #[test]
 fn a_cut_creation_of_a_hidden_volume_leaves_the_outer_one() {
     let (device, _) = full();
-    let outer = opens(&device, Place::Normal, OLD).unwrap();
+    let outer = opens(&device, Normal, OLD).unwrap();
     let before = content(&outer, &device);
     cut_everywhere(
         &device,
-        |device| {
-            creation()
-                .create_hidden(device, &outer, 65_536, &key(NEW), &Limits::default())
-                .map(drop)
-        },
+        |device| hide(device, &outer, 65_536).map(drop),
         |left| assert_eq!(rescued(left, NORMAL, &[OLD]).as_ref(), Some(&before)),
     );
     assert!(rescued(&device, HIDDEN, &[NEW]).is_none());
@@ -185,13 +150,9 @@ fn a_cut_creation_of_a_hidden_volume_leaves_the_outer_one() {
 fn a_device_that_lies_is_found_out() {
     for effect in [Effect::Lose, Effect::Flip { bit: 99 }] {
         let (device, data) = full();
-        let mut opened = opens(&device, Place::Normal, OLD).unwrap();
-        let liar = Fault::new(
-            &device,
-            [Rule::on(OperationKind::Write, Trigger::From(1), effect)],
-        );
-        let error =
-            opened.change_passphrase(&liar, &Sealing::new(SHA512), &key(NEW), &Limits::default());
+        let mut opened = opens(&device, Normal, OLD).unwrap();
+        let rule = Rule::on(OperationKind::Write, Trigger::From(1), effect);
+        let error = change(&mut opened, &Fault::new(&device, [rule]));
         let Err(VolumeError::Rewritten { error }) = error else {
             panic!("{error:?}");
         };

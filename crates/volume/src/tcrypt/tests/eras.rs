@@ -2,12 +2,12 @@
 //! time have them.
 
 use super::*;
-use cipher::{Algorithm, IvSector, Mode, SectorCipher, SectorLayout};
+use cipher::{IvSector, Mode, SectorCipher, SectorLayout};
 
 /// A block cipher, one block at a time.
 fn encrypt_block(cipher: Algorithm, key: &[u8], block: &mut [u8]) {
     let spec = spec(&format!("{}-ecb", cipher.name()));
-    let ecb = spec.cipher(&Key::from_slice(key), SectorLayout::default(), None);
+    let ecb = spec.cipher(&super::key(key), SectorLayout::default(), None);
     let mut sector = [0; 512];
     sector[..block.len()].copy_from_slice(block);
     ecb.unwrap().encrypt(IvSector::new(0), &mut sector);
@@ -103,7 +103,7 @@ fn old_header(version: u16, hidden_size: u64) -> Header {
         volume_size: 0,
         data_offset: 0,
         encrypted_bytes: 0,
-        ..good_header(Place::Normal)
+        ..good_header(Normal)
     }
 }
 
@@ -117,8 +117,8 @@ fn old_device(spec: &CipherSpec, prf: Prf, version: u16, hidden: bool) -> RamDev
         true => (OLD_SIZE - 1536, HIDDEN_SIZE),
         false => (0, 0),
     };
-    let kdf = prf.kdf(Family::TrueCrypt, Place::Normal, None).unwrap();
-    let material = kdf.derive(PASSPHRASE, &SALT, 192, &Limits::default());
+    let kdf = prf.kdf(TrueCrypt, Normal, None).unwrap();
+    let material = kdf.derive(OLD, &SALT, 192, &Limits::default());
     let sector = old_header(version, hidden_size).to_sector();
     let mut encrypted = sector[..ENCRYPTED_BYTES].to_vec();
     encrypt_header(spec, material.unwrap().as_bytes(), &mut encrypted);
@@ -128,25 +128,26 @@ fn old_device(spec: &CipherSpec, prf: Prf, version: u16, hidden: bool) -> RamDev
     device
 }
 
+fn before_xts() -> impl Iterator<Item = CipherSpec> {
+    let all = specs(TrueCrypt).into_iter();
+    all.filter(|spec| spec.mode() != Mode::Xts)
+}
+
 /// Every cipher of TrueCrypt 3 and 4, found among all.
 #[test]
 fn volumes_before_xts_open_in_every_cipher() {
-    let before_xts = |spec: &CipherSpec| spec.mode() != Mode::Xts;
     let mut opened = 0;
-    for spec in specs(Family::TrueCrypt).into_iter().filter(before_xts) {
+    for spec in before_xts() {
         for hidden in [false, true] {
             let lrw = spec.mode() == Mode::Lrw;
             let version = if lrw { 2 } else { 1 };
             let prf = Prf::Pbkdf2(if lrw { Hash::Ripemd160 } else { Hash::Sha1 });
             let device = old_device(&spec, prf, version, hidden);
             let (place, start, length) = match hidden {
-                true => {
-                    let start = OLD_SIZE - 1536 - HIDDEN_SIZE;
-                    (Place::Hidden, start, HIDDEN_SIZE)
-                }
-                false => (Place::Normal, 512, OLD_SIZE - 512),
+                true => (Hidden, OLD_SIZE - 1536 - HIDDEN_SIZE, HIDDEN_SIZE),
+                false => (Normal, 512, OLD_SIZE - 512),
             };
-            let (unlocked, _) = open(&opening(Family::TrueCrypt, place, prf), &device)
+            let (unlocked, _) = open(&opening(TrueCrypt, place, prf), &device)
                 .unwrap_or_else(|error| panic!("{spec}: {error}"));
             assert_eq!((unlocked.spec, unlocked.header.version), (spec, version));
             let mapping = unlocked.mapping(&device).unwrap();
@@ -162,10 +163,9 @@ fn volumes_before_xts_open_in_every_cipher() {
 #[test]
 fn what_an_outer_volume_must_leave_includes_an_old_header() {
     let prf = Prf::Pbkdf2(Hash::Sha1);
-    let before_xts = |spec: &CipherSpec| spec.mode() != Mode::Xts;
-    let spec = specs(Family::TrueCrypt).into_iter().find(before_xts);
-    let device = old_device(&spec.unwrap(), prf, 1, true);
-    let (unlocked, _) = open(&opening(Family::TrueCrypt, Place::Hidden, prf), &device).unwrap();
+    let device = old_device(&before_xts().next().unwrap(), prf, 1, true);
+    let opening = opening(TrueCrypt, Hidden, prf);
+    let (unlocked, _) = open(&opening, &device).unwrap();
     let left = unlocked.within_outer(&device).unwrap();
     let protected = block::layer::Protected::new(&device, left);
     for (at, passes) in [
@@ -177,7 +177,7 @@ fn what_an_outer_volume_must_leave_includes_an_old_header() {
     }
     let protected = block::layer::Protected::new(&device, left);
     assert!(protected.write_at(OLD_SIZE - 1536, &[1; 512]).is_err());
-    open(&opening(Family::TrueCrypt, Place::Hidden, prf), &device).unwrap();
+    open(&opening, &device).unwrap();
 }
 
 /// The key of the data, if the cipher crate and TrueCrypt order its parts differently.
@@ -216,17 +216,8 @@ fn version_3_begins_at_unit_1() {
         encrypted_bytes: OLD_SIZE - 512,
         ..old_header(3, 0)
     };
-    let sealed = Sealing::new(SHA512).seal_with(
-        header.to_sector(),
-        Family::TrueCrypt,
-        spec("aes-xts-plain64"),
-        &Key::from_slice(PASSPHRASE),
-        SALT,
-        &Limits::default(),
-    );
-    device.write_at(0, &sealed.unwrap()).unwrap();
-    let (unlocked, volume) =
-        open(&opening(Family::TrueCrypt, Place::Normal, SHA512), &device).unwrap();
+    device.write_at(0, &sealed(header.to_sector())).unwrap();
+    let (unlocked, volume) = open(&opening(TrueCrypt, Normal, SHA512), &device).unwrap();
     assert_eq!(volume.geometry().size, OLD_SIZE - 512);
     assert_eq!(unlocked.mapping(&device).unwrap().first.get(), 1);
 }
@@ -234,11 +225,8 @@ fn version_3_begins_at_unit_1() {
 /// The names of the cascades are those of the cipher crate and cryptsetup.
 #[test]
 fn veracrypt_has_fifteen_ciphers() {
-    let names: Vec<_> = specs(Family::VeraCrypt)
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let names: Vec<_> = specs(VeraCrypt).iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), 15);
     assert!(names.contains(&"kuznyechik-serpent-camellia-xts-plain64".to_owned()));
-    assert_eq!(specs(Family::TrueCrypt).len(), 8 + 11 + 13);
+    assert_eq!(specs(TrueCrypt).len(), 8 + 11 + 13);
 }

@@ -57,10 +57,10 @@ fn hostile_headers_are_refused_by_name() {
             panic!("{line}");
         };
         let (place, offset) = match place {
-            "normal" => (Place::Normal, 0),
-            "hidden" => (Place::Hidden, HIDDEN_AT),
-            "old-hidden" => (Place::Hidden, SIZE - OLD_HIDDEN_BEFORE_END),
-            "system" => (Place::System, SYSTEM_AT),
+            "normal" => (Normal, 0),
+            "hidden" => (Hidden, HIDDEN_AT),
+            "old-hidden" => (Hidden, SIZE - OLD_HIDDEN_BEFORE_END),
+            "system" => (System, SYSTEM_AT),
             other => panic!("{other}"),
         };
         let device = device_with(place, offset, |header| {
@@ -69,7 +69,7 @@ fn hostile_headers_are_refused_by_name() {
             }
             make_right(header, checksums);
         });
-        let error = match open(&opening(Family::TrueCrypt, place, SHA512), &device) {
+        let error = match open(&opening(TrueCrypt, place, SHA512), &device) {
             Err(error) => error,
             Ok((unlocked, _)) => panic!("{name}: opened as {:?}", unlocked.header),
         };
@@ -84,15 +84,13 @@ fn hostile_headers_are_refused_by_name() {
 
 #[test]
 fn any_flipped_bit_is_noticed() {
-    let good = device_with(Place::Normal, 0, |_| {});
-    let mut sealed = [0; 512];
-    good.read_at(0, &mut sealed).unwrap();
+    let sealed = sealed(good_header(Normal).to_sector());
     for bit in (0..512 * 8).step_by(5) {
         let device = RamDevice::new(SIZE);
         let mut flipped = sealed;
         flipped[bit / 8] ^= 1 << (bit % 8);
         device.write_at(0, &flipped).unwrap();
-        let error = open(&opening(Family::TrueCrypt, Place::Normal, SHA512), &device);
+        let error = open(&opening(TrueCrypt, Normal, SHA512), &device);
         assert!(error.is_err(), "bit {bit} of the header does not matter");
     }
 }
@@ -100,14 +98,14 @@ fn any_flipped_bit_is_noticed() {
 #[test]
 fn devices_too_short_for_a_header_say_so() {
     for (place, size, needed) in [
-        (Place::Normal, 0, 512),
-        (Place::NormalBackup, 65_536, 131_072),
-        (Place::Hidden, 1024, 66_048),
-        (Place::HiddenBackup, 65_024, 65_536),
-        (Place::System, 31_744, 32_256),
+        (Normal, 0, 512),
+        (NormalBackup, 65_536, 131_072),
+        (Hidden, 1024, 66_048),
+        (HiddenBackup, 65_024, 65_536),
+        (System, 31_744, 32_256),
     ] {
         let device = RamDevice::new(size);
-        let error = open(&opening(Family::TrueCrypt, place, SHA512), &device);
+        let error = open(&opening(TrueCrypt, place, SHA512), &device);
         let said = error.err().unwrap().to_string();
         let expected = format!("it needs {needed} bytes, and the file or device has {size}");
         assert!(said.ends_with(&expected), "{said}");

@@ -172,17 +172,10 @@ impl Plan {
 
     /// Whether a segment of the header is this part of the data.
     fn is_run(&self, run: &Run, segment: &Segment) -> bool {
-        let like = self.like(run.kind);
-        let kind = match &like.kind {
-            SegmentKind::Crypt { .. } => {
-                let mut kind = like.kind.clone();
-                if let SegmentKind::Crypt { iv_tweak, .. } = &mut kind {
-                    *iv_tweak = iv_tweak.wrapping_add(run.window.from / 512);
-                }
-                kind
-            }
-            other => other.clone(),
-        };
+        let mut kind = self.like(run.kind).kind.clone();
+        if let SegmentKind::Crypt { iv_tweak, .. } = &mut kind {
+            *iv_tweak = iv_tweak.wrapping_add(run.window.from / 512);
+        }
         let length = run.window.length();
         let size = match segment.size {
             // cryptsetup says the whole shift here, also of less data.
