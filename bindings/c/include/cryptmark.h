@@ -1,7 +1,11 @@
 /* cryptmark: opens encrypted volumes in user space.
  *
  * LUKS1, LUKS2, plain dm-crypt, TrueCrypt, VeraCrypt, BitLocker, FileVault 2, cryptoloop, loop-AES,
- * BestCrypt. See cryptmark(3). This file is generated. */
+ * BestCrypt. See cryptmark(3). This file is generated.
+ *
+ * Volumes, options, servers, errors and texts to be freed come from this library, and are not closed,
+ * freed or ended yet. `path` and other constant texts end in a zero byte. `secret`, `data` and
+ * `buffer` have `length` bytes. `error`, `calls`, `slot` and `done` may be NULL. */
 
 #ifndef CRYPTMARK_H
 #define CRYPTMARK_H
@@ -75,47 +79,31 @@ extern "C" {
 const char *cryptmark_version(void);
 
 // Frees a text that a call has given. NULL is allowed.
-//
-// `text` is one that was given to be freed with this, and not freed.
 void cryptmark_text_free(char *text);
 
 // The code of an error.
-//
-// `error` is one that a call has given, and not freed.
 cryptmark_code cryptmark_error_code(const cryptmark_error *error);
 
 // What happened, as a sentence without a full stop in UTF-8. It lives as long as the error.
-//
-// `error` is one that a call has given, and not freed.
 const char *cryptmark_error_message(const cryptmark_error *error);
 
 // What to do about it, as sentences in UTF-8. It lives as long as the error.
-//
-// `error` is one that a call has given, and not freed.
 const char *cryptmark_error_remedy(const cryptmark_error *error);
 
 // The name of the loss that the option "allow" accepts, or NULL if there is none. It lives as long
 // as the error.
-//
-// `error` is one that a call has given, and not freed.
 const char *cryptmark_error_question(const cryptmark_error *error);
 
 // Frees an error. NULL is allowed.
-//
-// `error` is one that a call has given, and not freed.
 void cryptmark_error_free(cryptmark_error *error);
 
 // New options: a volume with a signature, for reading.
 cryptmark_options *cryptmark_options_new(void);
 
 // Frees options, and wipes their secret. NULL is allowed.
-//
-// `options` are from cryptmark_options_new, and not freed.
 void cryptmark_options_free(cryptmark_options *options);
 
 // Sets an option by its name; cryptmark(3) lists them. Yes and no are "1" and "0".
-//
-// `options` are from cryptmark_options_new. `name` and `value` are texts.
 cryptmark_code cryptmark_options_set(cryptmark_options *options,
                                      const char *name,
                                      const char *value,
@@ -123,8 +111,6 @@ cryptmark_code cryptmark_options_set(cryptmark_options *options,
 
 // Sets the secret, of the kind CRYPTMARK_PASSPHRASE, CRYPTMARK_KEY_FILE or CRYPTMARK_VOLUME_KEY.
 // Its bytes are copied to memory that is locked, and may be wiped afterwards.
-//
-// `options` are from cryptmark_options_new. `secret` has `length` bytes.
 cryptmark_code cryptmark_options_secret(cryptmark_options *options,
                                         int kind,
                                         const uint8_t *secret,
@@ -133,8 +119,6 @@ cryptmark_code cryptmark_options_secret(cryptmark_options *options,
 
 // Adds a secret of another key slot that cryptmark_reencrypt keeps. Its bytes are copied to memory
 // that is locked, and may be wiped afterwards.
-//
-// `options` are from cryptmark_options_new. `secret` has `length` bytes.
 cryptmark_code cryptmark_options_keep(cryptmark_options *options,
                                       const uint8_t *secret,
                                       size_t length,
@@ -142,33 +126,25 @@ cryptmark_code cryptmark_options_keep(cryptmark_options *options,
 
 // Opens the volume in the file or on the block device at `path`.
 //
-// `options` are from cryptmark_options_new; NULL is for a volume that needs no secret. `*volume`
-// is set if the code is CRYPTMARK_OK.
+// `options` may be NULL for a volume that needs no secret. `*volume` is set if the code is
+// CRYPTMARK_OK.
 cryptmark_code cryptmark_open(const char *path,
                               const cryptmark_options *options,
                               cryptmark_volume **volume,
                               cryptmark_error **error);
 
-// Closes a volume. What was written since the last cryptmark_flush is as safe as with a file. NULL
-// is allowed.
-//
-// `volume` is from cryptmark_open, and not closed; no other thread uses it.
+// Closes a volume. What was written since the last cryptmark_flush is as safe as with a file. No
+// other thread may use the volume. NULL is allowed.
 void cryptmark_close(cryptmark_volume *volume);
 
 // Bytes of the volume.
-//
-// `volume` is from cryptmark_open, and not closed.
 uint64_t cryptmark_size(const cryptmark_volume *volume);
 
 // What is known of the volume, as JSON in UTF-8. It lives as long as the volume.
-//
-// `volume` is from cryptmark_open, and not closed.
 const char *cryptmark_info(const cryptmark_volume *volume);
 
 // Reads `length` bytes from byte `offset` on, or what there is of them before the end of the
 // volume. `*done` is set to their number.
-//
-// `volume` is from cryptmark_open, and not closed. `buffer` has `length` bytes.
 cryptmark_code cryptmark_read(const cryptmark_volume *volume,
                               uint64_t offset,
                               uint8_t *buffer,
@@ -178,8 +154,6 @@ cryptmark_code cryptmark_read(const cryptmark_volume *volume,
 
 // Writes all `length` bytes at byte `offset`. Nothing is written beyond the end of the volume, and
 // then nothing at all.
-//
-// `volume` is from cryptmark_open, and not closed. `data` has `length` bytes.
 cryptmark_code cryptmark_write(const cryptmark_volume *volume,
                                uint64_t offset,
                                const uint8_t *data,
@@ -187,14 +161,10 @@ cryptmark_code cryptmark_write(const cryptmark_volume *volume,
                                cryptmark_error **error);
 
 // Returns when everything that was written is on the storage.
-//
-// `volume` is from cryptmark_open, and not closed.
 cryptmark_code cryptmark_flush(const cryptmark_volume *volume, cryptmark_error **error);
 
 // What the header of the volume at `path` says without any secret, as JSON in UTF-8. `format` is
 // NULL if the signature tells. Free `*json` with cryptmark_text_free.
-//
-// `path` and `format` are texts.
 cryptmark_code cryptmark_header(const char *path,
                                 const char *format_name,
                                 char **json,
@@ -205,8 +175,6 @@ cryptmark_code cryptmark_header(const char *path,
 //
 // `options` have the secret that opens the volume now. The options "pbkdf" and "iter_time" say how
 // long opening takes with the new one, and "new_key_slot" where it is kept.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
 cryptmark_code cryptmark_key_add(const char *path,
                                  const cryptmark_options *options,
                                  const uint8_t *secret,
@@ -217,8 +185,6 @@ cryptmark_code cryptmark_key_add(const char *path,
 // Gives the key slot that the secret of `options` opens the `length` bytes at `secret` instead.
 // `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does. A
 // TrueCrypt or VeraCrypt volume, which the option "format" names, has one passphrase, and no slots.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
 cryptmark_code cryptmark_key_change(const char *path,
                                     const cryptmark_options *options,
                                     const uint8_t *secret,
@@ -229,8 +195,6 @@ cryptmark_code cryptmark_key_change(const char *path,
 // Removes the key slot that the option "key_slot" names, or the one that the secret of `options`
 // opens. `*slot` is set to its number. The last one of the data is removed only with the option
 // "last_key"; the data are lost then.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `slot` is NULL or writable.
 cryptmark_code cryptmark_key_remove(const char *path,
                                     const cryptmark_options *options,
                                     uint32_t *slot,
@@ -239,8 +203,6 @@ cryptmark_code cryptmark_key_remove(const char *path,
 // Makes a volume in the file or on the block device at `path`: of the option "format", or LUKS2. A
 // file that does not exist is made, `bytes` long; for others, `bytes` is not used. The secret of the
 // options opens the volume then; "pbkdf" and "iter_time" say how long that takes.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_create(const char *path,
                                 const cryptmark_options *options,
                                 uint64_t bytes,
@@ -250,8 +212,6 @@ cryptmark_code cryptmark_create(const char *path,
 // Makes a hidden volume of `bytes` bytes at the end of the TrueCrypt or VeraCrypt volume at `path`,
 // which the secret of `outer` opens. The hidden volume gets the secret, cipher, hash, PIM and key
 // files of `hidden`. What the outer volume has there is lost, and so is another hidden volume.
-//
-// `path` is a text. `outer` and `hidden` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_create_hidden(const char *path,
                                        const cryptmark_options *outer,
                                        const cryptmark_options *hidden,
@@ -263,8 +223,6 @@ cryptmark_code cryptmark_create_hidden(const char *path,
 // key_size, sector_size and hash of the options. The secret of the options stays, and those of
 // cryptmark_options_keep. A change that was stopped is continued. The volume opens at any time, with
 // the file PATH.cryptmark-header if there is one meanwhile.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_reencrypt(const char *path,
                                    const cryptmark_options *options,
                                    const cryptmark_calls *calls,
@@ -272,16 +230,12 @@ cryptmark_code cryptmark_reencrypt(const char *path,
 
 // Encrypts the data at `path` where they are, as a LUKS2 volume that the secret of the options opens.
 // A file gets room for the header; a device needs the option "header". Call it again to continue.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_encrypt(const char *path,
                                  const cryptmark_options *options,
                                  const cryptmark_calls *calls,
                                  cryptmark_error **error);
 
 // Decrypts the LUKS2 volume at `path` where it is, for good. Call it again to continue.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_decrypt(const char *path,
                                  const cryptmark_options *options,
                                  const cryptmark_calls *calls,
@@ -289,16 +243,12 @@ cryptmark_code cryptmark_decrypt(const char *path,
 
 // Makes the LUKS volume at `path` one of the option "format", luks1 or luks2. Its key slots and data
 // stay.
-//
-// `path` is a text. `options` are from cryptmark_options_new.
 cryptmark_code cryptmark_convert(const char *path,
                                  const cryptmark_options *options,
                                  cryptmark_error **error);
 
 // Gives the volume at `path`, with its header, the length `bytes`. A TrueCrypt or VeraCrypt volume
 // needs its format and secret in the options, and can only become larger.
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_resize(const char *path,
                                 const cryptmark_options *options,
                                 uint64_t bytes,
@@ -307,8 +257,6 @@ cryptmark_code cryptmark_resize(const char *path,
 
 // Copies the header and key slots of the volume at `path` to the new file `output`, which only this
 // user may read. Keep it as secret as the volume. TrueCrypt and VeraCrypt need the option "format".
-//
-// `path` and `output` are texts. `options` are from cryptmark_options_new.
 cryptmark_code cryptmark_header_backup(const char *path,
                                        const cryptmark_options *options,
                                        const char *output,
@@ -316,8 +264,6 @@ cryptmark_code cryptmark_header_backup(const char *path,
 
 // Puts the header and key slots in the file `input` back to the volume at `path`. TrueCrypt and
 // VeraCrypt need the option "format", and the secret that opens the header in the file.
-//
-// `path` and `input` are texts. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_header_restore(const char *path,
                                         const cryptmark_options *options,
                                         const char *input,
@@ -327,8 +273,6 @@ cryptmark_code cryptmark_header_restore(const char *path,
 // Mends the header of the volume at `path` from its other copy, or from the remains of both. A
 // secret in the options proves that a LUKS header is right; TrueCrypt and VeraCrypt need it, and the
 // option "format".
-//
-// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 cryptmark_code cryptmark_header_repair(const char *path,
                                        const cryptmark_options *options,
                                        const cryptmark_calls *calls,
@@ -336,8 +280,7 @@ cryptmark_code cryptmark_header_repair(const char *path,
 
 // Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
 // the server afterwards, whatever the code is: do not close it. Only this user may connect.
-//
-// `volume` is from cryptmark_open, and not closed. `*server` is set if the code is CRYPTMARK_OK.
+// `*server` is set if the code is CRYPTMARK_OK.
 cryptmark_code cryptmark_serve(cryptmark_volume *volume,
                                const char *path,
                                cryptmark_server **server,
@@ -345,8 +288,6 @@ cryptmark_code cryptmark_serve(cryptmark_volume *volume,
 
 // Lets the server answer what it has received, flushes the volume and closes it. The code says
 // whether all that clients wrote is on the storage.
-//
-// `server` is from cryptmark_serve, and not ended.
 cryptmark_code cryptmark_serve_end(cryptmark_server *server, cryptmark_error **error);
 
 #ifdef __cplusplus

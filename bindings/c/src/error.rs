@@ -1,10 +1,10 @@
 //! Errors: a code, a message and a remedy.
 
-use crate::text::text;
+use crate::text::{free, text};
 use ::volume::judge::Ruling;
+use ::volume::request::with_causes;
 use ::volume::{Verdict, VolumeError};
 use std::any::Any;
-use std::error::Error;
 use std::ffi::{CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
@@ -28,77 +28,59 @@ pub const CRYPTMARK_INTERRUPTED: cryptmark_code = 130;
 
 /// An error. Free it with cryptmark_error_free.
 pub struct cryptmark_error {
-    code: cryptmark_code,
+    pub(crate) code: cryptmark_code,
     message: CString,
     remedy: CString,
+    /// The name of the loss that a caller can allow.
     question: Option<CString>,
 }
 
 /// What a call fails with here.
-pub(crate) struct Fault {
-    pub(crate) code: cryptmark_code,
-    pub(crate) message: String,
-    pub(crate) remedy: String,
-    /// The name of the loss that a caller can allow.
-    pub(crate) question: Option<&'static str>,
-}
+pub(crate) type Fault = Box<cryptmark_error>;
 
-impl Fault {
-    pub(crate) fn input(message: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            code: CRYPTMARK_BAD_INPUT,
-            message: message.into(),
-            remedy: remedy.into(),
+impl cryptmark_error {
+    pub(crate) fn new(code: cryptmark_code, message: &str, remedy: &str) -> Fault {
+        Box::new(Self {
+            code,
+            message: text(message),
+            remedy: text(remedy),
             question: None,
-        }
+        })
+    }
+
+    pub(crate) fn input(message: impl AsRef<str>, remedy: &str) -> Fault {
+        Self::new(CRYPTMARK_BAD_INPUT, message.as_ref(), remedy)
     }
 
     /// A null pointer for the argument of that name.
-    pub(crate) fn null(name: &str) -> Self {
+    pub(crate) fn null(name: &str) -> Fault {
         Self::input(format!("`{name}` is NULL"), "Give a pointer.")
     }
 
-    fn of_panic(panic: &(dyn Any + Send)) -> Self {
+    fn of_panic(panic: &(dyn Any + Send)) -> Fault {
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
-        Self {
-            code: CRYPTMARK_FAILED,
-            message: format!("a fault in cryptmark: {}", said.unwrap_or("unknown")),
-            remedy: "Report this.".to_owned(),
-            question: None,
-        }
+        let message = format!("a fault in cryptmark: {}", said.unwrap_or("unknown"));
+        Self::new(CRYPTMARK_FAILED, &message, "Report this.")
     }
 }
 
 impl From<VolumeError> for Fault {
     fn from(error: VolumeError) -> Self {
-        let mut message = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let said = cause.to_string();
-            // Some texts name their cause themselves.
-            if !message.ends_with(&said) {
-                message = format!("{message}: {said}");
-            }
-            source = cause.source();
+        let code = match error.verdict() {
+            Verdict::Failed => CRYPTMARK_FAILED,
+            Verdict::Interrupted => CRYPTMARK_INTERRUPTED,
+            Verdict::BadInput => CRYPTMARK_BAD_INPUT,
+            Verdict::WrongSecret => CRYPTMARK_WRONG_SECRET,
+            Verdict::Protected => CRYPTMARK_PROTECTED,
+        };
+        let mut told = cryptmark_error::new(code, &with_causes(&error), &error.remedy());
+        if let VolumeError::Judged(finding) = &error
+            && finding.ruling() == Ruling::Ask
+        {
+            told.question = Some(text(finding.state.name()));
         }
-        Self {
-            code: match error.verdict() {
-                Verdict::Failed => CRYPTMARK_FAILED,
-                Verdict::Interrupted => CRYPTMARK_INTERRUPTED,
-                Verdict::BadInput => CRYPTMARK_BAD_INPUT,
-                Verdict::WrongSecret => CRYPTMARK_WRONG_SECRET,
-                Verdict::Protected => CRYPTMARK_PROTECTED,
-            },
-            message,
-            remedy: error.remedy(),
-            question: match &error {
-                VolumeError::Judged(finding) if finding.ruling() == Ruling::Ask => {
-                    Some(finding.state.name())
-                }
-                _ => None,
-            },
-        }
+        told
     }
 }
 
@@ -112,27 +94,19 @@ pub(crate) unsafe fn guarded(
 ) -> cryptmark_code {
     // After a panic, objects are only freed or refuse what they cannot do.
     let outcome = catch_unwind(AssertUnwindSafe(call));
-    let outcome = outcome.unwrap_or_else(|panic| Err(Fault::of_panic(&*panic)));
+    let outcome = outcome.unwrap_or_else(|panic| Err(cryptmark_error::of_panic(&*panic)));
     let Err(fault) = outcome else {
         return CRYPTMARK_OK;
     };
     let code = fault.code;
     if !error.is_null() {
-        let told = Box::new(cryptmark_error {
-            code,
-            message: text(&fault.message),
-            remedy: text(&fault.remedy),
-            question: fault.question.map(text),
-        });
         // SAFETY: it may be written, as the caller promises.
-        unsafe { error.write(Box::into_raw(told)) };
+        unsafe { error.write(Box::into_raw(fault)) };
     }
     code
 }
 
 /// The code of an error.
-///
-/// `error` is one that a call has given, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_error_code(error: *const cryptmark_error) -> cryptmark_code {
     // SAFETY: null or an error, as the caller promises.
@@ -140,8 +114,6 @@ pub unsafe extern "C" fn cryptmark_error_code(error: *const cryptmark_error) -> 
 }
 
 /// What happened, as a sentence without a full stop in UTF-8. It lives as long as the error.
-///
-/// `error` is one that a call has given, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_error_message(error: *const cryptmark_error) -> *const c_char {
     // SAFETY: null or an error, as the caller promises.
@@ -149,8 +121,6 @@ pub unsafe extern "C" fn cryptmark_error_message(error: *const cryptmark_error) 
 }
 
 /// What to do about it, as sentences in UTF-8. It lives as long as the error.
-///
-/// `error` is one that a call has given, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_error_remedy(error: *const cryptmark_error) -> *const c_char {
     // SAFETY: null or an error, as the caller promises.
@@ -159,8 +129,6 @@ pub unsafe extern "C" fn cryptmark_error_remedy(error: *const cryptmark_error) -
 
 /// The name of the loss that the option "allow" accepts, or NULL if there is none. It lives as long
 /// as the error.
-///
-/// `error` is one that a call has given, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_error_question(error: *const cryptmark_error) -> *const c_char {
     // SAFETY: null or an error, as the caller promises.
@@ -170,12 +138,8 @@ pub unsafe extern "C" fn cryptmark_error_question(error: *const cryptmark_error)
 }
 
 /// Frees an error. NULL is allowed.
-///
-/// `error` is one that a call has given, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_error_free(error: *mut cryptmark_error) {
-    if !error.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and is given back once, as the caller promises.
-        drop(unsafe { Box::from_raw(error) });
-    }
+    // SAFETY: as the caller promises.
+    unsafe { free(error) }
 }

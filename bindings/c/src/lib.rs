@@ -4,9 +4,9 @@
 //!
 //! # Safety
 //!
-//! This crate is a room for unsafe code, because pointers come from C. Each function says in its
-//! documentation what its pointers have to be, which cannot be checked here. What can be checked
-//! is: a null pointer is refused. Objects are boxes that were given away by `Box::into_raw`, and
+//! This crate is a room for unsafe code, because pointers come from C. The header says at its
+//! beginning what they have to be, and a function says what else it needs. That cannot be checked
+//! here. What can be checked is: a null pointer is refused. Objects are boxes that were given away by `Box::into_raw`, and
 //! come back once, in the function that frees them. Buffers are used during the call alone. A panic
 //! becomes an error at the edge, in [`error::guarded`].
 
@@ -17,7 +17,6 @@
 )]
 
 mod error;
-mod keys;
 mod operate;
 mod options;
 #[cfg(target_os = "linux")]
@@ -26,7 +25,6 @@ mod text;
 mod volume;
 
 pub use error::*;
-pub use keys::*;
 pub use operate::*;
 pub use options::*;
 #[cfg(target_os = "linux")]

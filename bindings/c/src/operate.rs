@@ -1,17 +1,16 @@
-//! Volumes made, reencrypted, converted and resized.
+//! Volumes made and changed, and their key slots.
 
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
-use crate::options::cryptmark_options;
-use crate::text::{path_of, text};
-use ::volume::judge::{self, State, Use};
-use ::volume::operate::{
-    self, Answers, Change, Creation, HiddenCreation, KeySlotCost, NewKey, Options,
-};
-use ::volume::{Format, Place, Secret, Site, VolumeError};
-use cipher::Key;
+use crate::options::{cryptmark_options, key_of};
+use crate::text::{given, path_of, text};
+use ::volume::judge::Finding;
+use ::volume::operate::Change;
+use ::volume::request::{self, Request};
+use ::volume::{Format, VolumeError};
 use std::ffi::{c_char, c_int, c_void};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 
 /// What a long call asks and tells. Each function may be NULL.
@@ -47,15 +46,17 @@ impl Calls {
         let calls = match unsafe { calls.as_ref() } {
             Some(calls) => cryptmark_calls { ..*calls },
             None => cryptmark_calls {
-                user: std::ptr::null_mut(),
+                user: null_mut(),
                 ask: None,
                 progress: None,
             },
         };
         Self(Mutex::new(calls))
     }
+}
 
-    fn ask(&self, finding: &judge::Finding) -> bool {
+impl request::Calls for Calls {
+    fn ask(&self, finding: &Finding) -> bool {
         let calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (loss, found) = (text(finding.state.name()), text(&finding.to_string()));
         // SAFETY: as the caller of the work has promised; the texts live through the call.
@@ -76,11 +77,74 @@ impl Calls {
     }
 }
 
+/// Adds a key slot of the LUKS volume at `path`, which opens with the `length` bytes at `secret`.
+/// `*slot` is set to its number.
+///
+/// `options` have the secret that opens the volume now. The options "pbkdf" and "iter_time" say how
+/// long opening takes with the new one, and "new_key_slot" where it is kept.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_key_add(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    secret: *const u8,
+    length: usize,
+    slot: *mut u32,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let add = |path: &Path, said: &Request, _: &Calls| {
+        // SAFETY: as the caller promises.
+        let new = unsafe { key_of(secret, length) }?;
+        Ok(said.add_key(path, new)?)
+    };
+    // SAFETY: as the caller promises.
+    unsafe { worked((path, options, null()), slot, error, add) }
+}
+
+/// Gives the key slot that the secret of `options` opens the `length` bytes at `secret` instead.
+/// `*slot` is set to its number, which LUKS1 changes. The old secret opens until the new one does. A
+/// TrueCrypt or VeraCrypt volume, which the option "format" names, has one passphrase, and no slots.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_key_change(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    secret: *const u8,
+    length: usize,
+    slot: *mut u32,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let change = |path: &Path, said: &Request, calls: &Calls| {
+        // SAFETY: as the caller promises.
+        let new = unsafe { key_of(secret, length) }?;
+        Ok(match said.format {
+            Some(Format::Tcrypt | Format::Veracrypt) => {
+                said.change_password(path, new, calls)?;
+                0
+            }
+            _ => said.change_key(path, new)?,
+        })
+    };
+    // SAFETY: as the caller promises.
+    unsafe { worked((path, options, null()), slot, error, change) }
+}
+
+/// Removes the key slot that the option "key_slot" names, or the one that the secret of `options`
+/// opens. `*slot` is set to its number. The last one of the data is removed only with the option
+/// "last_key"; the data are lost then.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cryptmark_key_remove(
+    path: *const c_char,
+    options: *const cryptmark_options,
+    slot: *mut u32,
+    error: *mut *mut cryptmark_error,
+) -> cryptmark_code {
+    let remove = |path: &Path, said: &Request, _: &Calls| Ok(said.remove_key(path)?);
+    // SAFETY: as the caller promises.
+    unsafe { worked((path, options, null()), slot, error, remove) }
+}
+
 /// Makes a volume in the file or on the block device at `path`: of the option "format", or LUKS2. A
 /// file that does not exist is made, `bytes` long; for others, `bytes` is not used. The secret of the
 /// options opens the volume then; "pbkdf" and "iter_time" say how long that takes.
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_create(
     path: *const c_char,
@@ -89,44 +153,15 @@ pub unsafe extern "C" fn cryptmark_create(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let create = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let mut creation = Creation {
-            parameters: said.parameters.clone(),
-            integrity: said.integrity.clone(),
-            label: said.label.clone(),
-            subsystem: said.subsystem.clone(),
-            uuid: said.uuid.clone(),
-            wipe: said.wipe,
-            quick: said.quick,
-            ..Creation::new(said.format.unwrap_or(Format::Luks2))
-        };
-        creation.check()?;
-        let new = match &said.secret {
-            None => None,
-            Some(secret) => Some(NewKey {
-                secret: copy(secret.words(creation.format)?),
-                cost: said.cost(),
-                allow_empty: said.allow_empty,
-            }),
-        };
-        let mut place = Place::create(path, said.header.as_deref(), Some(bytes))?;
-        calls.asking(said, |accepted| {
-            creation.accepted = accepted.to_vec();
-            operate::create(&mut place, new.as_ref(), &creation, &|done, total| {
-                calls.report(done, total)
-            })
-        })?;
-        Ok(())
-    };
+    let create =
+        |path: &Path, said: &Request, calls: &Calls| Ok(said.create(path, Some(bytes), calls)?);
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, calls, create)) }
+    unsafe { worked((path, options, calls), null_mut(), error, create) }
 }
 
 /// Makes a hidden volume of `bytes` bytes at the end of the TrueCrypt or VeraCrypt volume at `path`,
 /// which the secret of `outer` opens. The hidden volume gets the secret, cipher, hash, PIM and key
 /// files of `hidden`. What the outer volume has there is lost, and so is another hidden volume.
-///
-/// `path` is a text. `outer` and `hidden` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_create_hidden(
     path: *const c_char,
@@ -136,45 +171,19 @@ pub unsafe extern "C" fn cryptmark_create_hidden(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    // SAFETY: as the caller promises.
-    let hidden = unsafe { hidden.as_ref() };
-    let create = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let hidden = hidden.ok_or_else(|| Fault::null("hidden"))?;
-        let format = said.format.unwrap_or(Format::Veracrypt);
-        let missing = VolumeError::NoSecret { format };
-        let (Some(secret), Some(new)) = (&said.secret, &hidden.secret) else {
-            return Err(missing.into());
-        };
-        let creation = Creation {
-            parameters: hidden.parameters.clone(),
-            ..Creation::new(format)
-        };
-        let new = NewKey {
-            secret: copy(new.words(format)?),
-            cost: hidden.cost(),
-            allow_empty: hidden.allow_empty,
-        };
-        let place = Place::open(path, None, Use::WriteData)?;
-        let mut wanted = said.wanted();
-        wanted.format = Some(format);
-        let report = |done, total| calls.report(done, total);
-        calls.asking(said, |accepted| {
-            wanted.accepted = accepted.to_vec();
-            let how = (&creation, bytes);
-            HiddenCreation::begin(&place, secret, how, &wanted, &report)?.finish(&new)
-        })?;
-        Ok(())
+    let create = |path: &Path, said: &Request, calls: &Calls| {
+        // SAFETY: as the caller promises.
+        let cryptmark_options(hidden) = unsafe { given(hidden, "hidden") }?;
+        Ok(said.create_hidden(path, hidden, bytes, calls)?)
     };
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, outer, calls, create)) }
+    unsafe { worked((path, outer, calls), null_mut(), error, create) }
 }
 
 /// Gives the data of the LUKS2, TrueCrypt or VeraCrypt volume at `path` another key, and the cipher,
 /// key_size, sector_size and hash of the options. The secret of the options stays, and those of
 /// cryptmark_options_keep. A change that was stopped is continued. The volume opens at any time, with
 /// the file PATH.cryptmark-header if there is one meanwhile.
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_reencrypt(
     path: *const c_char,
@@ -183,13 +192,11 @@ pub unsafe extern "C" fn cryptmark_reencrypt(
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
     // SAFETY: as the caller promises.
-    unsafe { changed(Change::Anew, path, options, calls, error) }
+    unsafe { changed(Change::Anew, (path, options, calls), error) }
 }
 
 /// Encrypts the data at `path` where they are, as a LUKS2 volume that the secret of the options opens.
 /// A file gets room for the header; a device needs the option "header". Call it again to continue.
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_encrypt(
     path: *const c_char,
@@ -198,12 +205,10 @@ pub unsafe extern "C" fn cryptmark_encrypt(
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
     // SAFETY: as the caller promises.
-    unsafe { changed(Change::Encrypt, path, options, calls, error) }
+    unsafe { changed(Change::Encrypt, (path, options, calls), error) }
 }
 
 /// Decrypts the LUKS2 volume at `path` where it is, for good. Call it again to continue.
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_decrypt(
     path: *const c_char,
@@ -212,70 +217,45 @@ pub unsafe extern "C" fn cryptmark_decrypt(
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
     // SAFETY: as the caller promises.
-    unsafe { changed(Change::Decrypt, path, options, calls, error) }
+    unsafe { changed(Change::Decrypt, (path, options, calls), error) }
 }
 
 /// # Safety
-/// As the callers have it.
+/// That of [`worked`].
 unsafe fn changed(
     change: Change,
-    path: *const c_char,
-    options: *const cryptmark_options,
-    calls: *const cryptmark_calls,
+    given: Given,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let reencrypt = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let secret = said.secret.as_ref().ok_or(VolumeError::NoSecret {
-            format: said.format.unwrap_or(Format::Luks2),
-        })?;
-        let report = |done, total| calls.report(done, total);
-        let caller = Answers {
-            allow_empty: said.allow_empty,
-            cost: said.cost(),
-            kept: &said.kept,
-            ..Answers::new(secret, &report)
-        };
-        let site = Site::new(path, said.header.as_deref());
-        let mut wanted = said.wanted();
-        calls.asking(said, |accepted| {
-            wanted.accepted = accepted.to_vec();
-            operate::reencrypt(&site, change, &wanted, &caller)
-        })?;
-        Ok(())
-    };
+    let reencrypt =
+        |path: &Path, said: &Request, calls: &Calls| Ok(said.reencrypt(path, change, calls)?);
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, calls, reencrypt)) }
+    unsafe { worked(given, null_mut(), error, reencrypt) }
 }
 
 /// Makes the LUKS volume at `path` one of the option "format", luks1 or luks2. Its key slots and data
 /// stay.
-///
-/// `path` is a text. `options` are from cryptmark_options_new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_convert(
     path: *const c_char,
     options: *const cryptmark_options,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let convert = |path: &Path, said: &cryptmark_options, _: &Calls| {
+    let convert = |path: &Path, said: &Request, _: &Calls| {
         let format = said.format.ok_or_else(|| {
-            Fault::input(
+            cryptmark_error::input(
                 "the options have no format",
                 "Set it to luks1 or luks2, with cryptmark_options_set.",
             )
         })?;
-        let place = Place::open(path, said.header.as_deref(), Use::ChangeLayout)?;
-        operate::convert(&place, format)?;
-        Ok(())
+        Ok(said.convert(path, format)?)
     };
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, std::ptr::null(), convert)) }
+    unsafe { worked((path, options, null()), null_mut(), error, convert) }
 }
 
 /// Gives the volume at `path`, with its header, the length `bytes`. A TrueCrypt or VeraCrypt volume
 /// needs its format and secret in the options, and can only become larger.
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_resize(
     path: *const c_char,
@@ -284,24 +264,13 @@ pub unsafe extern "C" fn cryptmark_resize(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let resize = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let mut wanted = said.wanted();
-        let mut place = Place::open(path, said.header.as_deref(), Use::ChangeLayout)?;
-        calls.asking(said, |accepted| {
-            wanted.accepted = accepted.to_vec();
-            let report = |done, total| calls.report(done, total);
-            operate::resize(&mut place, bytes, said.secret.as_ref(), &wanted, &report)
-        })?;
-        Ok(())
-    };
+    let resize = |path: &Path, said: &Request, calls: &Calls| Ok(said.resize(path, bytes, calls)?);
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, calls, resize)) }
+    unsafe { worked((path, options, calls), null_mut(), error, resize) }
 }
 
 /// Copies the header and key slots of the volume at `path` to the new file `output`, which only this
 /// user may read. Keep it as secret as the volume. TrueCrypt and VeraCrypt need the option "format".
-///
-/// `path` and `output` are texts. `options` are from cryptmark_options_new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_header_backup(
     path: *const c_char,
@@ -309,20 +278,16 @@ pub unsafe extern "C" fn cryptmark_header_backup(
     output: *const c_char,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let backup = |path: &Path, said: &cryptmark_options, _: &Calls| {
+    let backup = |path: &Path, said: &Request, _: &Calls| {
         // SAFETY: as the caller promises.
-        let output = unsafe { path_of(output, "output") }?;
-        let place = Place::open(path, said.header.as_deref(), Use::Read)?;
-        Ok(operate::save_header(&place, output, &said.wanted()).map(drop)?)
+        Ok(said.backup_header(path, unsafe { path_of(output, "output") }?)?)
     };
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, std::ptr::null(), backup)) }
+    unsafe { worked((path, options, null()), null_mut(), error, backup) }
 }
 
 /// Puts the header and key slots in the file `input` back to the volume at `path`. TrueCrypt and
 /// VeraCrypt need the option "format", and the secret that opens the header in the file.
-///
-/// `path` and `input` are texts. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_header_restore(
     path: *const c_char,
@@ -331,29 +296,17 @@ pub unsafe extern "C" fn cryptmark_header_restore(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let restore = |path: &Path, said: &cryptmark_options, calls: &Calls| {
+    let restore = |path: &Path, said: &Request, calls: &Calls| {
         // SAFETY: as the caller promises.
-        let input = unsafe { path_of(input, "input") }?;
-        let saved = Place::open(input, None, Use::Read)?;
-        let mut wanted = said.wanted();
-        let place = Place::open(path, said.header.as_deref(), Use::MendHeader)?;
-        calls.asking(said, |accepted| {
-            wanted.accepted = accepted.to_vec();
-            let report = |done, total| calls.report(done, total);
-            let secret = said.secret.as_ref();
-            operate::restore_header(&place, saved.data(), secret, &wanted, &report)
-        })?;
-        Ok(())
+        Ok(said.restore_header(path, unsafe { path_of(input, "input") }?, calls)?)
     };
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, calls, restore)) }
+    unsafe { worked((path, options, calls), null_mut(), error, restore) }
 }
 
 /// Mends the header of the volume at `path` from its other copy, or from the remains of both. A
 /// secret in the options proves that a LUKS header is right; TrueCrypt and VeraCrypt need it, and the
 /// option "format".
-///
-/// `path` is a text. `options` are from cryptmark_options_new. `calls` is NULL or calls.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_header_repair(
     path: *const c_char,
@@ -361,73 +314,45 @@ pub unsafe extern "C" fn cryptmark_header_repair(
     calls: *const cryptmark_calls,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let repair = |path: &Path, said: &cryptmark_options, calls: &Calls| {
-        let mut wanted = said.wanted();
-        let place = Place::open(path, said.header.as_deref(), Use::MendHeader)?;
-        calls.asking(said, |accepted| {
-            wanted.accepted = accepted.to_vec();
-            let report = |done, total| calls.report(done, total);
-            let (secret, uuid) = (said.secret.as_ref(), said.uuid.as_deref());
-            operate::repair_header(&place, secret, uuid, &wanted, &report)
-        })?;
+    let repair = |path: &Path, said: &Request, calls: &Calls| Ok(said.repair_header(path, calls)?);
+    // SAFETY: as the caller promises.
+    unsafe { worked((path, options, calls), null_mut(), error, repair) }
+}
+
+/// A path, options and calls, as they come from C.
+type Given = (
+    *const c_char,
+    *const cryptmark_options,
+    *const cryptmark_calls,
+);
+
+/// Does `work` with what the pointers lead to, and writes its result to `to`, unless that is null.
+///
+/// # Safety
+/// The path is null or a text, the options null or options, the calls null or calls. `to` and `error`
+/// are null or may be written.
+unsafe fn worked<T>(
+    (path, options, calls): Given,
+    to: *mut T,
+    error: *mut *mut cryptmark_error,
+    work: impl FnOnce(&Path, &Request, &Calls) -> Result<T, Fault>,
+) -> cryptmark_code {
+    let work = || {
+        // SAFETY: as the caller promises.
+        let path = unsafe { path_of(path, "path") }?;
+        // SAFETY: as the caller promises.
+        let cryptmark_options(said) = unsafe { given(options, "options") }?;
+        if said.secret.as_ref().is_some_and(|secret| !secret.is_here()) {
+            return Err(VolumeError::Forked { what: "the secret" }.into());
+        }
+        // SAFETY: as the caller promises.
+        let done = work(path, said, &unsafe { Calls::of(calls) })?;
+        if !to.is_null() {
+            // SAFETY: not null and writable, as the caller promises.
+            unsafe { to.write(done) };
+        }
         Ok(())
     };
     // SAFETY: as the caller promises.
-    unsafe { guarded(error, || worked(path, options, calls, repair)) }
-}
-
-impl Calls {
-    fn asking<T>(
-        &self,
-        said: &cryptmark_options,
-        work: impl FnMut(&[State]) -> Result<T, VolumeError>,
-    ) -> Result<T, VolumeError> {
-        judge::asking(&said.accepted, |finding| self.ask(finding), work)
-    }
-}
-
-impl cryptmark_options {
-    pub(crate) fn cost(&self) -> KeySlotCost {
-        KeySlotCost {
-            kind: self.pbkdf,
-            time: self.iter_time,
-            ..KeySlotCost::default()
-        }
-    }
-
-    /// What a change of the volume needs besides a secret.
-    pub(crate) fn wanted(&self) -> Options {
-        Options {
-            format: self.format,
-            parameters: self.parameters.clone(),
-            accepted: self.accepted.clone(),
-            ..Options::default()
-        }
-    }
-}
-
-fn copy(secret: &Key) -> Key {
-    Key::from_slice(secret.as_bytes())
-}
-
-/// Does `work` with what the pointers lead to.
-///
-/// # Safety
-/// `path` is null or a text, `options` null or options, `calls` null or calls.
-unsafe fn worked(
-    path: *const c_char,
-    options: *const cryptmark_options,
-    calls: *const cryptmark_calls,
-    work: impl FnOnce(&Path, &cryptmark_options, &Calls) -> Result<(), Fault>,
-) -> Result<(), Fault> {
-    // SAFETY: as the caller promises.
-    let path = unsafe { path_of(path, "path") }?;
-    // SAFETY: as the caller promises.
-    let options = unsafe { options.as_ref() }.ok_or_else(|| Fault::null("options"))?;
-    let is_here = |secret: &Secret| secret.is_here();
-    if !options.secret.as_ref().is_none_or(is_here) {
-        return Err(VolumeError::Forked { what: "the secret" }.into());
-    }
-    // SAFETY: as the caller promises.
-    work(path, options, &unsafe { Calls::of(calls) })
+    unsafe { guarded(error, work) }
 }

@@ -1,43 +1,19 @@
 //! How to open a volume.
 
 use crate::error::{Fault, cryptmark_code, cryptmark_error, guarded};
-use crate::text::{path_of, str_of};
-use ::volume::judge::State;
-use ::volume::operate::KeyOptions;
-use ::volume::tcrypt::Keyfiles;
-use ::volume::{Format, KdfKind, Parameters, Secret};
+use crate::text::{as_path, bytes_of, free, slice_of, str_of, utf8};
+use ::volume::Secret;
+use ::volume::request::{Request, Value};
 use cipher::Key;
 use std::ffi::{c_char, c_int};
 use std::path::PathBuf;
-use std::slice;
-use std::str::FromStr;
-use std::time::Duration;
 
 /// The most bytes of a secret, as of a key file.
 const MOST_SECRET: usize = 8 << 20;
 
 /// How to open a volume. Free it with cryptmark_options_free.
 #[derive(Default)]
-pub struct cryptmark_options {
-    pub(crate) format: Option<Format>,
-    pub(crate) header: Option<PathBuf>,
-    pub(crate) write: bool,
-    pub(crate) accepted: Vec<State>,
-    pub(crate) parameters: Parameters,
-    keyfiles: Vec<PathBuf>,
-    pub(crate) secret: Option<Secret>,
-    pub(crate) keys: KeyOptions,
-    pub(crate) pbkdf: Option<KdfKind>,
-    pub(crate) iter_time: Option<Duration>,
-    pub(crate) allow_empty: bool,
-    pub(crate) kept: Vec<Key>,
-    pub(crate) integrity: Option<String>,
-    pub(crate) label: String,
-    pub(crate) subsystem: String,
-    pub(crate) uuid: Option<String>,
-    pub(crate) wipe: bool,
-    pub(crate) quick: bool,
-}
+pub struct cryptmark_options(pub(crate) Request);
 
 /// The bytes of a passphrase, without a newline.
 pub const CRYPTMARK_PASSPHRASE: c_int = 0;
@@ -53,19 +29,13 @@ pub extern "C" fn cryptmark_options_new() -> *mut cryptmark_options {
 }
 
 /// Frees options, and wipes their secret. NULL is allowed.
-///
-/// `options` are from cryptmark_options_new, and not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_options_free(options: *mut cryptmark_options) {
-    if !options.is_null() {
-        // SAFETY: it came from `Box::into_raw`, and is given back once, as the caller promises.
-        drop(unsafe { Box::from_raw(options) });
-    }
+    // SAFETY: as the caller promises.
+    unsafe { free(options) }
 }
 
 /// Sets an option by its name; cryptmark(3) lists them. Yes and no are "1" and "0".
-///
-/// `options` are from cryptmark_options_new. `name` and `value` are texts.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_options_set(
     options: *mut cryptmark_options,
@@ -73,33 +43,29 @@ pub unsafe extern "C" fn cryptmark_options_set(
     value: *const c_char,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let set = || {
-        // SAFETY: null or options, as the caller promises, which nothing else uses now.
-        let options = unsafe { options.as_mut() }.ok_or_else(|| Fault::null("options"))?;
+    let set = |request: &mut Request| {
         // SAFETY: null or a text, as the caller promises.
-        match unsafe { str_of(name, "name") }? {
-            // SAFETY: null or a text, as the caller promises.
-            "header" => options.header = Some(unsafe { path_of(value, "value") }?.to_owned()),
-            "keyfile" => {
-                // SAFETY: null or a text, as the caller promises.
-                options
-                    .keyfiles
-                    .push(unsafe { path_of(value, "value") }?.to_owned());
-                options.parameters.keyfiles = Some(Keyfiles::read(&options.keyfiles)?);
-            }
-            // SAFETY: null or a text, as the caller promises.
-            name => options.set(name, unsafe { str_of(value, "value") }?)?,
+        let name = unsafe { str_of(name, "name") }?;
+        // SAFETY: null or a text, as the caller promises.
+        let value = unsafe { bytes_of(value, "value") }?;
+        if !request.set(name, &Text { name, value })? {
+            let message = format!("there is no option `{name}`");
+            return Err(cryptmark_error::input(
+                message,
+                "cryptmark(3) lists the options.",
+            ));
         }
-        Ok(())
+        match name {
+            "keyfile" => Ok(request.read_keyfiles()?),
+            _ => Ok(()),
+        }
     };
-    // SAFETY: null or writable, as the caller promises.
-    unsafe { guarded(error, set) }
+    // SAFETY: as the caller promises.
+    unsafe { changed(options, error, set) }
 }
 
 /// Sets the secret, of the kind CRYPTMARK_PASSPHRASE, CRYPTMARK_KEY_FILE or CRYPTMARK_VOLUME_KEY.
 /// Its bytes are copied to memory that is locked, and may be wiped afterwards.
-///
-/// `options` are from cryptmark_options_new. `secret` has `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_options_secret(
     options: *mut cryptmark_options,
@@ -108,33 +74,27 @@ pub unsafe extern "C" fn cryptmark_options_secret(
     length: usize,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let set = || {
-        // SAFETY: null or options, as the caller promises, which nothing else uses now.
-        let options = unsafe { options.as_mut() }.ok_or_else(|| Fault::null("options"))?;
+    let set = |request: &mut Request| {
         // SAFETY: as the caller promises.
         let key = unsafe { key_of(secret, length) }?;
-        options.secret = Some(match kind {
+        request.secret = Some(match kind {
             CRYPTMARK_PASSPHRASE => Secret::Passphrase(key),
             CRYPTMARK_KEY_FILE => Secret::KeyFile(key),
             CRYPTMARK_VOLUME_KEY => Secret::VolumeKey(key),
             _ => {
                 let message = format!("there is no kind {kind} of secrets");
-                return Err(Fault::input(
-                    message,
-                    "Give CRYPTMARK_PASSPHRASE or another kind.",
-                ));
+                let remedy = "Give CRYPTMARK_PASSPHRASE or another kind.";
+                return Err(cryptmark_error::input(message, remedy));
             }
         });
         Ok(())
     };
-    // SAFETY: null or writable, as the caller promises.
-    unsafe { guarded(error, set) }
+    // SAFETY: as the caller promises.
+    unsafe { changed(options, error, set) }
 }
 
 /// Adds a secret of another key slot that cryptmark_reencrypt keeps. Its bytes are copied to memory
 /// that is locked, and may be wiped afterwards.
-///
-/// `options` are from cryptmark_options_new. `secret` has `length` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_options_keep(
     options: *mut cryptmark_options,
@@ -142,15 +102,29 @@ pub unsafe extern "C" fn cryptmark_options_keep(
     length: usize,
     error: *mut *mut cryptmark_error,
 ) -> cryptmark_code {
-    let keep = || {
-        // SAFETY: null or options, as the caller promises, which nothing else uses now.
-        let options = unsafe { options.as_mut() }.ok_or_else(|| Fault::null("options"))?;
+    let keep = |request: &mut Request| {
         // SAFETY: as the caller promises.
-        options.kept.push(unsafe { key_of(secret, length) }?);
+        request.kept.push(unsafe { key_of(secret, length) }?);
         Ok(())
     };
-    // SAFETY: null or writable, as the caller promises.
-    unsafe { guarded(error, keep) }
+    // SAFETY: as the caller promises.
+    unsafe { changed(options, error, keep) }
+}
+
+/// Changes options.
+///
+/// # Safety
+/// `options` are null, or options that nothing else uses now. `error` is null or may be written.
+unsafe fn changed(
+    options: *mut cryptmark_options,
+    error: *mut *mut cryptmark_error,
+    change: impl FnOnce(&mut Request) -> Result<(), Fault>,
+) -> cryptmark_code {
+    // SAFETY: as the caller promises.
+    let options = unsafe { options.as_mut() };
+    let change = || change(&mut options.ok_or_else(|| cryptmark_error::null("options"))?.0);
+    // SAFETY: as the caller promises.
+    unsafe { guarded(error, change) }
 }
 
 /// A copy of a secret in locked memory.
@@ -160,95 +134,57 @@ pub unsafe extern "C" fn cryptmark_options_keep(
 pub(crate) unsafe fn key_of(secret: *const u8, length: usize) -> Result<Key, Fault> {
     if length > MOST_SECRET {
         let message = format!("a secret of {length} bytes is too long");
-        return Err(Fault::input(message, "Give 8 MiB at most."));
+        return Err(cryptmark_error::input(message, "Give 8 MiB at most."));
     }
-    match (secret.is_null(), length) {
-        (_, 0) => Ok(Key::from_slice(&[])),
-        (true, _) => Err(Fault::null("secret")),
-        // SAFETY: not null, and so many bytes, as the caller promises.
-        (false, _) => Ok(Key::from_slice(unsafe {
-            slice::from_raw_parts(secret, length)
-        })),
-    }
+    // SAFETY: as the caller promises.
+    Ok(Key::from_slice(unsafe {
+        slice_of(secret, length, "secret")
+    }?))
 }
 
-impl cryptmark_options {
-    fn set(&mut self, name: &str, value: &str) -> Result<(), Fault> {
-        let said = &mut self.parameters;
-        match name {
-            "format" => self.format = Some(Format::parse(value)?),
-            "write" => self.write = flag(name, value)?,
-            "allow" => self.accepted.push(loss(value)?),
-            "cipher" => said.cipher = Some(value.to_owned()),
-            "key_size" => said.key_size = Some(number(name, value)?),
-            "hash" => said.hash = Some(value.to_owned()),
-            "offset" => said.offset = Some(number(name, value)?),
-            "skip" => said.skip = Some(number(name, value)?),
-            "size" => said.size = Some(number(name, value)?),
-            "sector_size" => said.sector_size = Some(number(name, value)?),
-            "iv_large_sectors" => said.iv_large_sectors = flag(name, value)?,
-            "key_slot" => said.key_slot = Some(number(name, value)?),
-            "tcrypt_hidden" => said.tcrypt_hidden = flag(name, value)?,
-            "tcrypt_backup" => said.tcrypt_backup = flag(name, value)?,
-            "tcrypt_system" => said.tcrypt_system = flag(name, value)?,
-            "veracrypt_pim" => said.veracrypt_pim = Some(number(name, value)?),
-            "key_derivation" => said.key_derivation = Some(value.to_owned()),
-            "experimental" => said.experimental = flag(name, value)?,
-            "new_key_slot" => self.keys.new_slot = Some(number(name, value)?),
-            "last_key" => self.keys.last_too = flag(name, value)?,
-            "empty_passphrase" => self.allow_empty = flag(name, value)?,
-            "pbkdf" => self.pbkdf = Some(kdf(value)?),
-            "integrity" => self.integrity = Some(value.to_owned()),
-            "label" => self.label = value.to_owned(),
-            "subsystem" => self.subsystem = value.to_owned(),
-            "uuid" => self.uuid = Some(value.to_owned()),
-            "wipe" => self.wipe = flag(name, value)?,
-            "quick" => self.quick = flag(name, value)?,
-            "iter_time" => self.iter_time = Some(Duration::from_millis(number(name, value)?)),
-            _ => {
-                let message = format!("there is no option `{name}`");
-                return Err(Fault::input(message, "cryptmark(3) lists the options."));
-            }
-        }
-        Ok(())
+/// The value of the option `name`.
+struct Text<'a> {
+    name: &'a str,
+    value: &'a [u8],
+}
+
+impl Text<'_> {
+    fn parsed<T>(
+        &self,
+        parse: impl FnOnce(&str) -> Option<T>,
+        wrong: &str,
+        remedy: &str,
+    ) -> Result<T, Fault> {
+        let (name, value) = (self.name, utf8(self.value, "value")?);
+        parse(value)
+            .ok_or_else(|| cryptmark_error::input(format!("`{name}` is `{value}`{wrong}"), remedy))
     }
 }
 
-/// The loss of that name, which a caller may allow.
-fn loss(name: &str) -> Result<State, Fault> {
-    State::named(name).ok_or_else(|| {
-        let names = State::ALL.map(State::name).join(", ");
-        Fault::input(
-            format!("there is no loss `{name}` to allow"),
-            format!("Use one of: {names}."),
-        )
-    })
-}
+impl Value for Text<'_> {
+    type Error = Fault;
 
-/// The key derivation of that name.
-fn kdf(name: &str) -> Result<KdfKind, Fault> {
-    KdfKind::named(name).ok_or_else(|| {
-        Fault::input(
-            format!("unknown key derivation `{name}`"),
-            "Use one of: pbkdf2, argon2i, argon2id.",
-        )
-    })
-}
+    fn flag(&self) -> Result<bool, Fault> {
+        let parse = |value: &str| match value {
+            "0" => Some(false),
+            "1" => Some(true),
+            _ => None,
+        };
+        self.parsed(parse, "", "Give 1 for yes, or 0 for no.")
+    }
 
-fn number<T: FromStr>(name: &str, value: &str) -> Result<T, Fault> {
-    value.parse().map_err(|_| {
-        let message = format!("`{name}` is `{value}`, which is no number that it takes");
-        Fault::input(message, "Give a whole number in digits.")
-    })
-}
+    fn number<T: TryFrom<u64>>(&self) -> Result<Option<T>, Fault> {
+        let parse = |value: &str| T::try_from(value.parse().ok()?).ok();
+        let wrong = ", which is no number that it takes";
+        let number = self.parsed(parse, wrong, "Give a whole number in digits.")?;
+        Ok(Some(number))
+    }
 
-fn flag(name: &str, value: &str) -> Result<bool, Fault> {
-    match value {
-        "0" => Ok(false),
-        "1" => Ok(true),
-        _ => {
-            let message = format!("`{name}` is `{value}`");
-            Err(Fault::input(message, "Give 1 for yes, or 0 for no."))
-        }
+    fn text(&self) -> Result<Option<String>, Fault> {
+        Ok(Some(utf8(self.value, "value")?.to_owned()))
+    }
+
+    fn path(&self) -> Result<Option<PathBuf>, Fault> {
+        Ok(Some(as_path(self.value, "value")?.to_owned()))
     }
 }

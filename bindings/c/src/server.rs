@@ -27,8 +27,7 @@ pub struct cryptmark_server {
 
 /// Serves the volume over NBD at the socket `path`, in a thread of its own. The volume belongs to
 /// the server afterwards, whatever the code is: do not close it. Only this user may connect.
-///
-/// `volume` is from cryptmark_open, and not closed. `*server` is set if the code is CRYPTMARK_OK.
+/// `*server` is set if the code is CRYPTMARK_OK.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_serve(
     volume: *mut cryptmark_volume,
@@ -38,12 +37,12 @@ pub unsafe extern "C" fn cryptmark_serve(
 ) -> cryptmark_code {
     let serve = || {
         if volume.is_null() {
-            return Err(Fault::null("volume"));
+            return Err(cryptmark_error::null("volume"));
         }
         // SAFETY: it came from `Box::into_raw`, and is given back once, as the caller promises.
         let opened = unsafe { Box::from_raw(volume) };
         if server.is_null() {
-            return Err(Fault::null("server"));
+            return Err(cryptmark_error::null("server"));
         }
         // SAFETY: null or a text, as the caller promises.
         let path = unsafe { path_of(path, "path") }?;
@@ -77,8 +76,6 @@ pub unsafe extern "C" fn cryptmark_serve(
 
 /// Lets the server answer what it has received, flushes the volume and closes it. The code says
 /// whether all that clients wrote is on the storage.
-///
-/// `server` is from cryptmark_serve, and not ended.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cryptmark_serve_end(
     server: *mut cryptmark_server,
@@ -86,7 +83,7 @@ pub unsafe extern "C" fn cryptmark_serve_end(
 ) -> cryptmark_code {
     let end = || {
         if server.is_null() {
-            return Err(Fault::null("server"));
+            return Err(cryptmark_error::null("server"));
         }
         // SAFETY: it came from `Box::into_raw`, and is given back once, as the caller promises.
         let server = unsafe { Box::from_raw(server) };
@@ -102,16 +99,12 @@ pub unsafe extern "C" fn cryptmark_serve_end(
         }
         match server.export.failures() {
             None => Ok(()),
-            Some(failures) => Err(Fault {
-                code: CRYPTMARK_FAILED,
-                ..Fault::input(
-                    format!(
-                        "{} writes or flushes failed; the last one: {}",
-                        failures.count, failures.last
-                    ),
-                    failures.remedy,
-                )
-            }),
+            Some(failures) => {
+                let (count, last) = (failures.count, failures.last);
+                let message = format!("{count} writes or flushes failed; the last one: {last}");
+                let remedy = &failures.remedy;
+                Err(cryptmark_error::new(CRYPTMARK_FAILED, &message, remedy))
+            }
         }
     };
     // SAFETY: null or writable, as the caller promises.
@@ -119,11 +112,9 @@ pub unsafe extern "C" fn cryptmark_serve_end(
 }
 
 fn fault(error: ServeError) -> Fault {
-    Fault {
-        code: match error {
-            ServeError::InUse { .. } | ServeError::NoSocket { .. } => CRYPTMARK_BAD_INPUT,
-            _ => CRYPTMARK_FAILED,
-        },
-        ..Fault::input(error.to_string(), error.remedy())
-    }
+    let code = match error {
+        ServeError::InUse { .. } | ServeError::NoSocket { .. } => CRYPTMARK_BAD_INPUT,
+        _ => CRYPTMARK_FAILED,
+    };
+    cryptmark_error::new(code, &error.to_string(), error.remedy())
 }

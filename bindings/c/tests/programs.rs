@@ -3,15 +3,14 @@
 
 #![cfg(target_os = "linux")]
 
-use block::{FileDevice, FileOptions};
 use cipher::Key;
 use std::env;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use volume::luks2::{Creation, Header};
-use volume::{Access, Hash, Kdf, OpenOptions, Secret, Volume};
+use volume::operate::{self, Creation, NewKey, unwatched};
+use volume::{Access, Format, Hash, Kdf, OpenOptions, Place, Secret, Volume};
 
 const PASSPHRASE: &[u8] = b"correct horse";
 
@@ -91,20 +90,24 @@ fn run(program: &mut Command, passphrase: &[u8]) -> Output {
 /// A file with a LUKS2 volume, and its plaintext.
 fn volume_in(folder: &Path) -> (PathBuf, Vec<u8>) {
     let path = folder.join("disk.img");
-    File::create(&path).unwrap().set_len(18 << 20).unwrap();
-    let options = FileOptions {
-        write: true,
-        ..FileOptions::default()
-    };
     let kdf = Kdf::Pbkdf2 {
         hash: Hash::Sha256,
         iterations: 1000,
     };
-    let creation = Creation::new(kdf);
-    let device = FileDevice::open(&path, &options).unwrap();
-    let (key, passphrase) = (Key::random(64).unwrap(), Key::from_slice(PASSPHRASE));
-    Header::create(&device, &creation, &key, &passphrase).unwrap();
-    drop(device);
+    let new = NewKey {
+        secret: Key::from_slice(PASSPHRASE),
+        cost: kdf.into(),
+        allow_empty: false,
+    };
+    let mut place = Place::create(&path, None, Some(18 << 20)).unwrap();
+    operate::create(
+        &mut place,
+        Some(&new),
+        &Creation::new(Format::Luks2),
+        &unwatched,
+    )
+    .unwrap();
+    drop(place);
     let options = OpenOptions {
         access: Access::Write,
         ..OpenOptions::default()

@@ -2,7 +2,7 @@
 
     python compare.py [FOLDER]
 
-FOLDER should be in memory. It needs cryptsetup, and the packages dissect.fve and libluksde-python.
+FOLDER should be in memory. It needs the packages dissect.fve and libluksde-python.
 Each round reads the volume with each library, in an order that turns. The ratio of a round divides
 two rates of the same round. Leave the machine alone meanwhile.
 """
@@ -10,7 +10,6 @@ two rates of the same round. Leave the machine alone meanwhile.
 import hashlib
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,12 +29,8 @@ PASSPHRASE = "correct horse"
 def create(path, version):
     """A LUKS volume of SIZE bytes with AES-256 in XTS."""
     header = (16 if version == 2 else 2) << 20
-    with path.open("wb") as file:
-        file.truncate(SIZE + header)
-    command = ["cryptsetup", "luksFormat", "--batch-mode", "--type", f"luks{version}"]
-    command += ["--cipher", "aes-xts-plain64", "--key-size", "512", "--key-file", "-"]
-    command += ["--pbkdf", "pbkdf2", "--pbkdf-force-iterations", "1000", str(path)]
-    subprocess.run(command, input=PASSPHRASE.encode(), check=True)
+    how = {"cipher": "aes-xts-plain64", "key_size": 512, "pbkdf": "pbkdf2", "iter_time": 1}
+    cryptmark.create(path, f"luks{version}", PASSPHRASE, size=SIZE + header, **how)
     # A hole of the file would cost less to read.
     with cryptmark.open(path, PASSPHRASE, mode="r+b") as volume:
         while volume.tell() < SIZE:

@@ -1,6 +1,6 @@
 //! The system's file below a file object, if there is one.
 
-use crate::errors::Raised;
+use crate::errors::Fault;
 use crate::object::is_of_object;
 use block::hold::{self, Hold};
 use block::{BlockError, PathKind};
@@ -24,16 +24,15 @@ pub fn path(file: &Bound<'_, PyAny>) -> PyResult<Option<PathBuf>> {
 }
 
 /// Holds the file for writing, as one that is opened by its path is held.
-pub fn hold(py: Python<'_>, path: &Path) -> PyResult<Option<File>> {
-    let held = match hold::open(path, true, Hold::Usual) {
+pub fn hold(path: &Path) -> Result<Option<File>, Fault> {
+    match hold::open(path, true, Hold::Usual) {
         Ok(held) => Ok(Some(held)),
         Err(
             error @ (BlockError::InUse { .. }
             | BlockError::Mounted { .. }
             | BlockError::Swap { .. }),
-        ) => Err(VolumeError::Block(error)),
+        ) => Err(VolumeError::Block(error).into()),
         // The object may write to what this process may not open again.
         Err(_) => Ok(None),
-    };
-    held.raised(py)
+    }
 }

@@ -7,41 +7,53 @@ use pyo3::sync::PyOnceLock;
 use std::error::Error;
 use std::io;
 use volume::judge::Ruling;
+use volume::request::with_causes;
 use volume::{Verdict, VolumeError};
 
-/// A result whose error can be raised.
-pub trait Raised<T> {
-    /// The result, with its error as an exception.
-    fn raised(self, py: Python<'_>) -> PyResult<T>;
+/// What a call fails with: an exception.
+pub struct Fault(PyErr);
+
+impl From<PyErr> for Fault {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
 }
 
-impl<T> Raised<T> for Result<T, VolumeError> {
-    fn raised(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|error| {
-            let system = system_error(&error);
-            let kind = match (system.map(io::Error::kind), error.verdict()) {
-                (_, Verdict::Interrupted) => return PyKeyboardInterrupt::new_err(()),
-                (Some(io::ErrorKind::NotFound), _) => "NotFound",
-                (Some(io::ErrorKind::PermissionDenied), _) => "Denied",
-                (_, Verdict::BadInput) => "BadInput",
-                (_, Verdict::WrongSecret) => "WrongSecret",
-                (_, Verdict::Protected) => "Protected",
-                (_, Verdict::Failed) => "Failed",
-            };
-            if let Some(cause) = raised_by_file(&error) {
-                return caused(py, kind, &chain(&error), cause);
-            }
-            let number = system.and_then(io::Error::raw_os_error);
-            let raised = exception(py, kind, &chain(&error), &error.remedy(), number);
-            if let VolumeError::Judged(finding) = &error
-                && finding.ruling() == Ruling::Ask
-            {
-                let set = raised.value(py).setattr("question", finding.state.name());
-                return set.map_or_else(|error| error, |()| raised);
-            }
-            raised
-        })
+impl From<Fault> for PyErr {
+    fn from(fault: Fault) -> Self {
+        fault.0
     }
+}
+
+impl From<VolumeError> for Fault {
+    fn from(error: VolumeError) -> Self {
+        Self(Python::attach(|py| raised(py, &error)))
+    }
+}
+
+fn raised(py: Python<'_>, error: &VolumeError) -> PyErr {
+    let system = system_error(error);
+    let kind = match (system.map(io::Error::kind), error.verdict()) {
+        (_, Verdict::Interrupted) => return PyKeyboardInterrupt::new_err(()),
+        (Some(io::ErrorKind::NotFound), _) => "NotFound",
+        (Some(io::ErrorKind::PermissionDenied), _) => "Denied",
+        (_, Verdict::BadInput) => "BadInput",
+        (_, Verdict::WrongSecret) => "WrongSecret",
+        (_, Verdict::Protected) => "Protected",
+        (_, Verdict::Failed) => "Failed",
+    };
+    if let Some(cause) = raised_by_file(error) {
+        return caused(py, kind, &with_causes(error), cause);
+    }
+    let number = system.and_then(io::Error::raw_os_error);
+    let raised = exception(py, kind, &with_causes(error), &error.remedy(), number);
+    if let VolumeError::Judged(finding) = error
+        && finding.ruling() == Ruling::Ask
+    {
+        let set = raised.value(py).setattr("question", finding.state.name());
+        return set.map_or_else(|error| error, |()| raised);
+    }
+    raised
 }
 
 /// An exception of the class `kind` in `cryptmark._errors`.
@@ -69,20 +81,6 @@ pub fn caused(py: Python<'_>, kind: &str, message: &str, cause: &PyErr) -> PyErr
     let raised = exception(py, kind, message, remedy, number.ok());
     raised.set_cause(py, Some(cause.clone_ref(py)));
     raised
-}
-
-/// What happened, with the causes that the text does not name itself.
-pub fn chain(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let said = error.to_string();
-        if !text.ends_with(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// The system's error that is the cause, if there is one.

@@ -1,102 +1,41 @@
 //! [`Handle`]: an open volume, and how it is opened.
 
-use crate::errors::{Raised, exception};
+use crate::arguments::Arguments;
+use crate::errors::{Fault, exception};
 use crate::object::Object;
-use crate::secret::Given;
 use crate::signals::Signals;
 use crate::source::Source;
 use crate::turn::{Taken, Turn};
-use crate::values;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyBytes;
 use pyo3::{PyTraverseError, PyVisit};
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
-use volume::judge::State;
-use volume::tcrypt::Keyfiles;
-use volume::{Access, Format, OpenOptions, Parameters, Place, Volume, VolumeError, check_beside};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use volume::{OpenOptions, Place, Volume, VolumeError, check_beside};
 
-/// Opens the volume in `source`. `cryptmark.open` documents the rest.
+/// Opens the volume in `file`. `cryptmark.open` documents the arguments.
 #[pyfunction]
-#[pyo3(signature = (
-    source, secret, write, format, header, *, cipher, key_size, hash, offset, skip, size, sector_size,
-    iv_large_sectors, key_slot, tcrypt_hidden, tcrypt_backup, tcrypt_system, veracrypt_pim, keyfiles,
-    key_derivation, experimental, allow
-))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is an argument in Python, so that a wrong one is named"
-)]
-pub fn open(
-    py: Python<'_>,
-    source: &Bound<'_, PyAny>,
-    secret: Option<Given<'_>>,
-    write: bool,
-    format: Option<&str>,
-    header: Option<&Bound<'_, PyAny>>,
-    cipher: Option<String>,
-    key_size: Option<usize>,
-    hash: Option<String>,
-    offset: Option<u64>,
-    skip: Option<u64>,
-    size: Option<u64>,
-    sector_size: Option<u32>,
-    iv_large_sectors: bool,
-    key_slot: Option<u32>,
-    tcrypt_hidden: bool,
-    tcrypt_backup: bool,
-    tcrypt_system: bool,
-    veracrypt_pim: Option<u32>,
-    keyfiles: Option<Vec<PathBuf>>,
-    key_derivation: Option<String>,
-    experimental: bool,
-    allow: Vec<String>,
-) -> PyResult<Handle> {
-    let format = format.map(Format::parse).transpose().raised(py)?;
-    let accepted = losses_named(py, &allow)?;
-    let secret = secret.map(|given| given.secret(py)).transpose()?;
-    let source = Source::new(source, write)?;
+pub fn open(py: Python<'_>, given: Arguments<'_>) -> Result<Handle, Fault> {
+    let source = given.object("file")?;
+    let header: Option<Bound<'_, PyAny>> = given.take("header")?;
+    let request = given.request()?;
+    let write = request.write;
+    let source = Source::new(&source, write)?;
     // Nothing is written to a header.
-    let header = header
-        .map(|header| Source::new(header, false))
-        .transpose()?;
-    let keyfiles = py
-        .detach(|| keyfiles.map(|paths| Keyfiles::read(&paths)).transpose())
-        .raised(py)?;
-    let watch = Signals::new();
-    let listen = |_| watch.listen(|_| Ok(()));
+    let header = header.map(|header| Source::new(&header, false));
+    let header = header.transpose()?;
+    let watch = Signals::new(None);
+    let listen = |_| watch.listen(|| ());
     let options = OpenOptions {
-        format,
-        parameters: Parameters {
-            cipher,
-            key_size,
-            hash,
-            offset,
-            skip,
-            size,
-            sector_size,
-            iv_large_sectors,
-            key_slot,
-            tcrypt_hidden,
-            tcrypt_backup,
-            tcrypt_system,
-            veracrypt_pim,
-            keyfiles,
-            experimental,
-            key_derivation,
-        },
         header: match &header {
             Some(Source::Path(path)) => Some(path.clone()),
             _ => None,
         },
-        access: if write { Access::Write } else { Access::Read },
-        accepted: &accepted,
         watch: &listen,
-        ..OpenOptions::default()
+        ..request.open_options()
     };
-    let secret = secret.as_ref();
+    let secret = request.secret.as_ref();
     let opened = py.detach(|| match (&source, &header) {
         (Source::Path(path), None | Some(Source::Path(_))) => Volume::open(path, secret, &options),
         _ => {
@@ -121,36 +60,21 @@ pub fn open(
     let sources = [Some(&source), header.as_ref()];
     let objects = sources.into_iter().flatten().filter_map(Source::object);
     let objects: Vec<_> = objects.collect();
-    let volume = all_raised(py, &objects, opened)?;
+    let volume = all_raised(&objects, opened)?;
+    let turn = (!objects.is_empty()).then(|| Turn::new(py)).transpose()?;
     Ok(Handle {
         size: volume.size(),
         process: std::process::id(),
-        turn: (!objects.is_empty()).then(Turn::default),
+        turn,
         open: Mutex::new(Some(Arc::new(Open { volume, objects }))),
         position: Mutex::new(0),
     })
 }
 
 /// `result`, unless a file object has ended the work by an exception that is not an error.
-fn all_raised<T>(
-    py: Python<'_>,
-    objects: &[Arc<Object>],
-    result: Result<T, VolumeError>,
-) -> PyResult<T> {
+fn all_raised<T>(objects: &[Arc<Object>], result: Result<T, VolumeError>) -> Result<T, Fault> {
     objects.iter().try_for_each(|object| object.raised())?;
-    result.raised(py)
-}
-
-/// The losses of these names, which the caller allows.
-pub fn losses_named(py: Python<'_>, names: &[String]) -> PyResult<Vec<State>> {
-    let named = |name: &String| {
-        State::named(name).ok_or_else(|| {
-            let message = format!("there is no loss `{name}` to allow");
-            let remedy = format!("Use one of: {}.", State::ALL.map(State::name).join(", "));
-            exception(py, "BadInput", &message, &remedy, None)
-        })
-    };
-    names.iter().map(named).collect()
+    Ok(result?)
 }
 
 /// A volume, and the file objects that it reads.
@@ -165,8 +89,8 @@ impl Open {
         &self,
         py: Python<'_>,
         work: impl FnOnce(&Volume) -> Result<T, VolumeError> + Send,
-    ) -> PyResult<T> {
-        all_raised(py, &self.objects, py.detach(|| work(&self.volume)))
+    ) -> Result<T, Fault> {
+        all_raised(&self.objects, py.detach(|| work(&self.volume)))
     }
 }
 
@@ -192,15 +116,18 @@ impl Handle {
     }
 
     /// Refuses in a forked process, where another thread of the parent may have had the position.
-    fn own(&self, py: Python<'_>) -> PyResult<(Arc<Open>, Option<Taken<'_>>)> {
+    fn own(&self, py: Python<'_>) -> Result<(Arc<Open>, Option<Taken<'_>>), Fault> {
         let open = self.open()?;
-        match self.process == std::process::id() {
-            true => Ok((
-                open,
-                self.turn.as_ref().map(|turn| turn.take(py)).transpose()?,
-            )),
-            false => Err(VolumeError::Forked { what: "the volume" }).raised(py),
+        if self.process != std::process::id() {
+            return Err(VolumeError::Forked { what: "the volume" }.into());
         }
+        let turn = self.turn.as_ref().map(|turn| turn.take(py));
+        Ok((open, turn.transpose()?))
+    }
+
+    fn position(&self, py: Python<'_>) -> MutexGuard<'_, u64> {
+        let locked = self.position.lock_py_attached(py);
+        locked.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// At most `n` bytes from `offset` on.
@@ -210,13 +137,13 @@ impl Handle {
         open: &Open,
         n: u64,
         offset: u64,
-    ) -> PyResult<Bound<'py, PyBytes>> {
+    ) -> Result<Bound<'py, PyBytes>, Fault> {
         let length = self.size.saturating_sub(offset).min(n) as usize;
         // No other code sees the new object before it is full, so Python may go on meanwhile.
-        PyBytes::new_with(py, length, |into| {
-            open.work(py, |volume| volume.read_at(offset, into))
-                .map(drop)
-        })
+        Ok(PyBytes::new_with(py, length, |into| {
+            open.work(py, |volume| volume.read_at(offset, into))?;
+            Ok(())
+        })?)
     }
 
     fn take(&self) -> Option<Arc<Open>> {
@@ -233,27 +160,29 @@ impl Handle {
     }
 
     #[getter]
-    fn info(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        values::object(py, self.open()?.volume.info())
+    fn info(&self) -> PyResult<String> {
+        Ok(self.open()?.volume.info().to_string())
     }
 
-    fn pread<'py>(&self, py: Python<'py>, n: u64, offset: u64) -> PyResult<Bound<'py, PyBytes>> {
+    fn pread<'py>(
+        &self,
+        py: Python<'py>,
+        n: u64,
+        offset: u64,
+    ) -> Result<Bound<'py, PyBytes>, Fault> {
         let (open, _turn) = self.own(py)?;
         self.bytes(py, &open, n, offset)
     }
 
-    fn pwrite(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, offset: u64) -> PyResult<()> {
+    fn pwrite(&self, py: Python<'_>, data: &Bound<'_, PyBytes>, offset: u64) -> Result<(), Fault> {
         let (open, _turn) = self.own(py)?;
         let data = data.as_bytes();
         open.work(py, |volume| volume.write_at(offset, data))
     }
 
-    fn read<'py>(&self, py: Python<'py>, n: u64) -> PyResult<Bound<'py, PyBytes>> {
+    fn read<'py>(&self, py: Python<'py>, n: u64) -> Result<Bound<'py, PyBytes>, Fault> {
         let (open, _turn) = self.own(py)?;
-        let mut position = self
-            .position
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut position = self.position(py);
         let bytes = self.bytes(py, &open, n, *position)?;
         *position += bytes.as_bytes().len() as u64;
         Ok(bytes)
@@ -261,13 +190,10 @@ impl Handle {
 
     /// Writes what there is room for. Python's buffered files would try forever if that were
     /// nothing, so that fails.
-    fn write(&self, py: Python<'_>, data: &Bound<'_, PyBytes>) -> PyResult<usize> {
+    fn write(&self, py: Python<'_>, data: &Bound<'_, PyBytes>) -> Result<usize, Fault> {
         let (open, _turn) = self.own(py)?;
         let data = data.as_bytes();
-        let mut position = self
-            .position
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut position = self.position(py);
         let offset = *position;
         let room = self.size.saturating_sub(offset).min(data.len() as u64) as usize;
         if room == 0 && !data.is_empty() {
@@ -275,24 +201,21 @@ impl Handle {
                 "the end of the volume is reached",
                 "Write less, or to a larger volume.",
             );
-            return Err(exception(py, "Failed", message, remedy, Some(28)));
+            return Err(exception(py, "Failed", message, remedy, Some(28)).into());
         }
         open.work(py, |volume| volume.write_at(offset, &data[..room]))?;
         *position += room as u64;
         Ok(room)
     }
 
-    fn seek(&self, py: Python<'_>, offset: i64, whence: u8) -> PyResult<u64> {
+    fn seek(&self, py: Python<'_>, offset: i64, whence: u8) -> Result<u64, Fault> {
         let _own = self.own(py)?;
-        let mut position = self
-            .position
-            .lock_py_attached(py)
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut position = self.position(py);
         let from = match whence {
             0 => 0,
             1 => *position,
             2 => self.size,
-            _ => return Err(PyValueError::new_err("whence must be 0, 1 or 2")),
+            _ => return Err(PyValueError::new_err("whence must be 0, 1 or 2").into()),
         };
         let to = from.checked_add_signed(offset);
         let to = to.filter(|to| i64::try_from(*to).is_ok());
@@ -300,7 +223,7 @@ impl Handle {
         Ok(*position)
     }
 
-    fn flush(&self, py: Python<'_>) -> PyResult<()> {
+    fn flush(&self, py: Python<'_>) -> Result<(), Fault> {
         let (open, _turn) = self.own(py)?;
         open.work(py, Volume::flush)
     }

@@ -5,58 +5,53 @@
 
 #![deny(unsafe_code)]
 
+mod arguments;
 mod below;
 mod errors;
 mod handle;
-mod keys;
 mod object;
 mod operate;
 mod run;
-mod secret;
 mod signals;
 mod source;
 mod turn;
-mod values;
 
 use pyo3::prelude::*;
 
 /// What the package's Python sources import.
 #[pymodule]
 mod _native {
-    use crate::errors::Raised;
+    use crate::errors::Fault;
     use crate::source::Source;
-    use crate::values;
     use pyo3::prelude::*;
     use volume::{Format, info};
 
     #[pymodule_export]
     use crate::handle::{Handle, open};
     #[pymodule_export]
-    use crate::keys::change_keys;
-    #[pymodule_export]
     use crate::operate::{
-        backup_header, change_password, convert, create, create_hidden, mend_header, reencrypt,
-        resize,
+        add_key, backup_header, change_key, change_password, convert, create, create_hidden,
+        reencrypt, remove_key, repair_header, resize, restore_header,
     };
     #[pymodule_export]
     use crate::run::run;
 
-    /// What the header of the volume in `source` says without any secret.
+    /// What the header of the volume in `source` says without any secret, as JSON.
     #[pyfunction]
     #[pyo3(signature = (source, format))]
     fn header(
         py: Python<'_>,
         source: &Bound<'_, PyAny>,
         format: Option<&str>,
-    ) -> PyResult<Py<PyAny>> {
-        let format = format.map(Format::parse).transpose().raised(py)?;
+    ) -> Result<String, Fault> {
+        let format = format.map(Format::parse).transpose()?;
         let source = Source::new(source, false)?;
         let said = py.detach(|| match &source {
             Source::Path(path) => info::at(path, format),
             Source::File(object) => info::on(&**object, format),
         });
         source.raised()?;
-        values::object(py, &said.raised(py)?)
+        Ok(said?.to_string())
     }
 
     /// The names of all formats.

@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use volume::side_header;
 
 /// How many file objects may read each other. Each takes some of the thread's stack, of which
@@ -29,6 +29,10 @@ thread_local! {
 /// The file objects of open volumes, by their addresses.
 static USED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
+fn used() -> MutexGuard<'static, Vec<usize>> {
+    USED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The right to use a file object, until it is dropped. Two volumes would move each other's
 /// position.
 pub struct Use {
@@ -41,42 +45,30 @@ pub struct Use {
 
 impl Use {
     pub fn of(file: &Bound<'_, PyAny>, write: bool) -> PyResult<Self> {
-        let mut used = Self::alone(file)?;
-        used.path = below::path(file)?;
-        if let (true, Some(path)) = (write, &used.path) {
-            used._held = below::hold(file.py(), path)?;
-        }
-        Ok(used)
-    }
-
-    fn alone(file: &Bound<'_, PyAny>) -> PyResult<Self> {
         let address = file.as_ptr().addr();
-        let is_free = {
-            // No code of Python runs while it is locked.
-            let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_free = !used.contains(&address);
-            if is_free {
-                used.push(address);
-            }
-            is_free
-        };
-        if is_free {
-            return Ok(Self {
-                address,
-                path: None,
-                _held: None,
-            });
+        // No code of Python runs in between.
+        if used().contains(&address) {
+            let message = "an open volume uses the file object";
+            let remedy = "Close that volume first, or give each volume a file object of its own.";
+            return Err(exception(file.py(), "Protected", message, remedy, None));
         }
-        let message = "an open volume uses the file object";
-        let remedy = "Close that volume first, or give each volume a file object of its own.";
-        Err(exception(file.py(), "Protected", message, remedy, None))
+        used().push(address);
+        let mut own = Self {
+            address,
+            path: None,
+            _held: None,
+        };
+        own.path = below::path(file)?;
+        if let (true, Some(path)) = (write, &own.path) {
+            own._held = below::hold(path)?;
+        }
+        Ok(own)
     }
 }
 
 impl Drop for Use {
     fn drop(&mut self) {
-        let mut used = USED.lock().unwrap_or_else(PoisonError::into_inner);
-        used.retain(|address| *address != self.address);
+        used().retain(|address| *address != self.address);
     }
 }
 
@@ -139,8 +131,11 @@ impl Object {
 
     /// The exception that ended the work, if one has.
     pub fn raised(&self) -> PyResult<()> {
-        let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-        ending.take().map_or(Ok(()), Err)
+        self.ending().take().map_or(Ok(()), Err)
+    }
+
+    fn ending(&self) -> MutexGuard<'_, Option<PyErr>> {
+        self.ending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows the object to Python's search for garbage.
@@ -160,11 +155,7 @@ impl Object {
                 .position
                 .lock_py_attached(py)
                 .unwrap_or_else(PoisonError::into_inner);
-            let is_ended = {
-                let ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-                ending.is_some()
-            };
-            if is_ended {
+            if self.ending().is_some() {
                 return Err(BlockError::Interrupted);
             }
             let done = Deeper::new().and_then(|_deeper| work(self.file.bind(py)));
@@ -176,8 +167,7 @@ impl Object {
                     source: io::Error::other(error),
                 },
                 false => {
-                    let mut ending = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
-                    *ending = Some(error);
+                    *self.ending() = Some(error);
                     BlockError::Interrupted
                 }
             })
@@ -189,30 +179,22 @@ impl Object {
     /// At most `n` bytes, none at the end.
     fn some(&self, file: &Bound<'_, PyAny>, n: usize) -> PyResult<Vec<u8>> {
         let py = file.py();
-        let (name, bytes) = match self.has_read {
-            true => {
-                let read = file.call_method1(intern!(py, "read"), (n,))?;
-                let bytes = read.cast::<PyBytes>().map_err(|_| wrong("read()", &read))?;
-                ("read", bytes.as_bytes().to_vec())
-            }
-            false => {
-                let buffer = PyByteArray::new(py, &[]);
-                buffer.resize(n)?;
-                let read = file.call_method1(intern!(py, "readinto"), (&buffer,))?;
-                let length = read.extract().map_err(|_| wrong("readinto()", &read))?;
-                let mut bytes = buffer.to_vec();
-                if length <= bytes.len() {
-                    bytes.truncate(length);
-                    ("readinto", bytes)
-                } else {
-                    return Err(too_many("readinto", n, length));
-                }
-            }
-        };
-        match bytes.len() <= n {
-            true => Ok(bytes),
-            false => Err(too_many(name, n, bytes.len())),
+        if self.has_read {
+            let read = file.call_method1(intern!(py, "read"), (n,))?;
+            let bytes = read.cast::<PyBytes>().map_err(|_| wrong("read()", &read))?;
+            let bytes = bytes.as_bytes();
+            check_count("read", n, bytes.len())?;
+            return Ok(bytes.to_vec());
         }
+        let buffer = PyByteArray::new(py, &[]);
+        buffer.resize(n)?;
+        let read = file.call_method1(intern!(py, "readinto"), (&buffer,))?;
+        let length: usize = read.extract().map_err(|_| wrong("readinto()", &read))?;
+        let mut bytes = buffer.to_vec();
+        // The object may have made the buffer shorter.
+        check_count("readinto", n.min(bytes.len()), length)?;
+        bytes.truncate(length);
+        Ok(bytes)
     }
 }
 
@@ -256,13 +238,11 @@ impl BlockDevice for Object {
                 let rest = PyBytes::new(file.py(), &data[done..]);
                 let written = file.call_method1(intern!(file.py(), "write"), (rest,))?;
                 let written: usize = written.extract().map_err(|_| wrong("write()", &written))?;
-                match written {
-                    0 => return Err(PyOSError::new_err("write() wrote nothing")),
-                    _ if written > data.len() - done => {
-                        return Err(too_many("write", data.len() - done, written));
-                    }
-                    _ => done += written,
+                check_count("write", data.len() - done, written)?;
+                if written == 0 {
+                    return Err(PyOSError::new_err("write() wrote nothing"));
                 }
+                done += written;
             }
             Ok(())
         })
@@ -315,9 +295,14 @@ fn wrong(method: &str, value: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{method} returned {kind}"))
 }
 
-/// The exception for a method that claims more bytes than it was asked for.
-fn too_many(method: &str, n: usize, claimed: usize) -> PyErr {
-    PyOSError::new_err(format!("{method}() of {n} bytes returned {claimed}"))
+/// Refuses a number of bytes that is more than a method was asked for.
+fn check_count(method: &str, n: usize, claimed: usize) -> PyResult<()> {
+    match claimed <= n {
+        true => Ok(()),
+        false => Err(PyOSError::new_err(format!(
+            "{method}() of {n} bytes returned {claimed}"
+        ))),
+    }
 }
 
 /// A call of a file object, until it is dropped.

@@ -1,6 +1,7 @@
 //! Plans of the lab, measured for Python.
 
-use crate::errors::{chain, exception};
+use crate::arguments::Arguments;
+use crate::errors::exception;
 use crate::signals::Signals;
 use bytesize::ByteSize;
 use lab::experiment::Changes;
@@ -11,70 +12,42 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use report::columns::{self, COLUMNS, Column, Row, Value};
-use std::path::PathBuf;
+use volume::request::with_causes;
 
 /// Measures a plan. Returns the record as JSON, and its table. `cryptmark.run` documents it.
 #[pyfunction]
-#[pyo3(signature = (plan, *, at, size, repetitions, trial_seconds, systems, ciphers, seed, progress))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "each is an argument in Python, so that a wrong one is named"
-)]
-pub fn run(
-    py: Python<'_>,
-    plan: String,
-    at: Option<PathBuf>,
-    size: Option<u64>,
-    repetitions: Option<u32>,
-    trial_seconds: Option<f64>,
-    systems: Vec<String>,
-    ciphers: Vec<String>,
-    seed: Option<u64>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Py<PyList>)> {
-    let systems = systems.iter().map(|name| {
-        let unknown = |error| {
-            let message = chain(&error);
-            exception(
-                py,
-                "BadInput",
-                &message,
-                "`cryptmark doctor` lists the systems.",
-                None,
-            )
-        };
+pub fn run(py: Python<'_>, given: Arguments<'_>) -> PyResult<(String, Py<PyList>)> {
+    let plan: String = given.take("plan")?;
+    let systems = given.names("systems")?.into_iter().map(|name| {
+        let remedy = "`cryptmark doctor` lists the systems.";
+        let unknown = |error| exception(py, "BadInput", &with_causes(&error), remedy, None);
         name.parse::<SystemId>().map_err(unknown)
     });
     let changes = Changes {
-        size: size.map(ByteSize::b),
-        repetitions,
-        trial_seconds,
+        size: given.take::<Option<u64>>("size")?.map(ByteSize::b),
+        repetitions: given.take("repetitions")?,
+        trial_seconds: given.take("trial_seconds")?,
         systems: systems.collect::<PyResult<_>>()?,
-        ciphers,
-        at,
-        seed,
+        ciphers: given.names("ciphers")?,
+        at: given.take("at")?,
+        seed: given.take("seed")?,
         ..Changes::default()
     };
-    let signals = Signals::new();
+    let signals = Signals::new(given.take("progress")?);
     let measured = py.detach(|| {
         Request::load(&plan)?
             .changed(&changes)?
             .measure(&mut |step| {
-                signals.listen(|py| {
+                signals.listen(|| {
                     let (done, total) = step.counts();
-                    match &progress {
-                        Some(progress) => progress
-                            .call1(py, (step.to_string(), done, total))
-                            .map(drop),
-                        None => Ok(()),
-                    }
+                    (step.to_string(), done, total)
                 })
             })
     });
     signals.raised()?;
     let run = measured.map_err(|error| raised(py, &error))?;
     let json = report::json::render(std::slice::from_ref(&run));
-    let json = json.map_err(|error| exception(py, "Failed", &chain(&error), "", None))?;
+    let json = json.map_err(|error| exception(py, "Failed", &with_causes(&error), "", None))?;
     Ok((json, table(py, &run)?))
 }
 
@@ -88,7 +61,7 @@ fn raised(py: Python<'_>, error: &RunError) -> PyErr {
         RunError::Stopped => return PyKeyboardInterrupt::new_err(()),
         RunError::Storage(_) | RunError::Session(_) | RunError::Failed { .. } => "Failed",
     };
-    exception(py, kind, &chain(error), &error.remedy(), None)
+    exception(py, kind, &with_causes(error), &error.remedy(), None)
 }
 
 /// One dictionary a trial, with the columns of the CSV and of Parquet.

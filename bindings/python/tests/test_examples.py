@@ -1,7 +1,6 @@
 """The examples, and the pages that show Python."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -9,20 +8,13 @@ import re
 import shutil
 import subprocess
 import sys
-import unittest
 from pathlib import Path
 
 import cryptmark
-from support import PASSPHRASE, VolumeCase, skip
+from support import PASSPHRASE, VolumeCase, needs, skip
 
 PACKAGE = Path(__file__).parent.parent
 ROOT = PACKAGE.parent.parent
-
-
-def needs(*modules):
-    for module in modules:
-        if importlib.util.find_spec(module) is None:
-            skip(f"Python: {module} is not installed")
 
 
 class Examples(VolumeCase):
@@ -104,7 +96,3 @@ class Pages(VolumeCase):
                 quiet = contextlib.redirect_stdout(io.StringIO())
                 with self.subTest(page=page.name, block=block), quiet:
                     exec(compile(block, str(page), "exec"), names)
-
-
-if __name__ == "__main__":
-    unittest.main()

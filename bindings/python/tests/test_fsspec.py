@@ -4,7 +4,6 @@ import io
 import json
 import os
 import pickle
-import unittest
 
 import cryptmark
 from support import PASSPHRASE, VolumeCase, skip
@@ -26,62 +25,57 @@ class Fsspec(VolumeCase):
         self.path = self.luks()
         self.url = f"cryptmark://{self.path}"
 
-    def test_a_volume_is_a_file(self):
-        with fsspec.open(self.url, "r+b", passphrase=PASSPHRASE) as file:
-            file.write(b"line 1\nline 2\n")
-        with fsspec.open(self.url, passphrase=PASSPHRASE) as file:
-            self.assertIsInstance(file, io.BufferedReader)
-            self.assertEqual(file.readline(), b"line 1\n")
-            file.seek(0, 2)
-            self.assertEqual(file.tell(), 2 << 20)
-        with fsspec.open(self.url, "rt", encoding="latin-1", passphrase=PASSPHRASE) as text:
-            self.assertEqual(text.readline(), "line 1\n")
+    def test_errors_are_those_of_the_package_and_change_nothing(self):
+        before, count = self.path.read_bytes(), len(os.listdir("/proc/self/fd"))
+        for url in (self.url, f"cryptmark::file://{self.path}"):
+            for error, name, mode, secret in (
+                (cryptmark.WrongSecret, url, "rb", "wrong"),
+                (cryptmark.WrongSecret, url, "r+b", "wrong"),
+                (FileNotFoundError, url + "-none", "rb", PASSPHRASE),
+                *((ValueError, url, mode, PASSPHRASE) for mode in ("wb", "ab", "xb", "w+b")),
+            ):
+                with self.assertRaises(error):
+                    fsspec.open(name, mode, passphrase=secret).open()
+            for mode in ("rb", "r+b"):
+                with fsspec.open(url, mode, passphrase=PASSPHRASE) as file:
+                    file.read(9)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), count)
+        self.assertEqual(self.path.read_bytes(), before)
 
-    def test_the_file_system_knows_it(self):
-        system = fsspec.filesystem("cryptmark", passphrase=PASSPHRASE)
-        self.assertEqual(system.size(self.url), 2 << 20)
-        self.assertTrue(system.isfile(self.url) and system.exists(self.url))
-        self.assertFalse(system.exists(self.url + "-none"))
-        self.assertEqual(system.ls(self.url, detail=False), [str(self.path)])
-        with cryptmark.open(self.path, PASSPHRASE) as volume:
-            self.assertEqual(system.cat_file(self.url, start=5, end=700), volume.pread(695, 5))
-        again = pickle.loads(pickle.dumps(system))
-        self.assertEqual(again.size(self.url), 2 << 20)
-
-    def test_errors_are_those_of_the_package(self):
-        with self.assertRaises(cryptmark.WrongSecret):
-            fsspec.open(self.url, passphrase="wrong").open()
-        with self.assertRaises(FileNotFoundError):
-            fsspec.open(self.url + "-none", passphrase=PASSPHRASE).open()
-        with self.assertRaises(ValueError):
-            fsspec.open(self.url, "wb", passphrase=PASSPHRASE).open()
-
-    def test_a_volume_is_behind_another_file_system(self):
+    def test_a_volume_is_a_file_and_behind_another_file_system(self):
         fsspec.filesystem("memory").pipe("/disk.img", self.path.read_bytes())
         self.addCleanup(fsspec.filesystem("memory").rm, "/disk.img")
         cache = {"simplecache": {"cache_storage": str(self.folder / "cache")}}
-        chains = ("file://" + str(self.path), "memory://disk.img")
-        for url in chains:
-            url = f"cryptmark::{url}"
-            options = {"cryptmark": {"passphrase": PASSPHRASE}}
-            with fsspec.open(url, "r+b", **options) as file:
+        one, options = {"passphrase": PASSPHRASE}, {"cryptmark": {"passphrase": PASSPHRASE}}
+        for url, named, expected in (
+            (self.url, one, str(self.path)),
+            (f"cryptmark::file://{self.path}", options, ""),
+            ("cryptmark::memory://disk.img", options, ""),
+        ):
+            with fsspec.open(url, "r+b", **named) as file:
                 file.write(b"line 1\nline 2\n")
-            with fsspec.open(url, **options) as file:
+            with fsspec.open(url, **named) as file:
                 self.assertIsInstance(file, io.BufferedReader)
                 self.assertEqual(file.readline(), b"line 1\n")
-                self.assertEqual(file.seek(0, 2), 2 << 20)
-            with fsspec.open(url, "rt", encoding="latin-1", passphrase=PASSPHRASE) as text:
+                self.assertEqual((file.seek(0, 2), file.tell()), (2 << 20, 2 << 20))
+            with fsspec.open(url, "rt", encoding="latin-1", **one) as text:
                 self.assertEqual(text.readline(), "line 1\n")
-            system, path = fsspec.url_to_fs(url, **options)
-            self.assertEqual((path, system.size(path), system.ls(path, False)), ("", 2 << 20, [""]))
-            self.assertEqual(system.cat_file(path, 5, 9), b"1\nli")
+            system, path = fsspec.url_to_fs(url, **named)
+            self.assertEqual((path, system.ls(path, False)), (expected, [expected]))
+            self.assertTrue(system.isfile(path) and system.exists(path))
             self.assertFalse(system.exists("other"))
             self.assertRaises(FileNotFoundError, system.open, "other")
-            again = pickle.loads(pickle.dumps(system))
-            self.assertEqual(again.size(path), 2 << 20)
-            url = url.replace("::", "::simplecache::")
-            with fsspec.open(url, **options, **cache) as file:
-                self.assertEqual(file.readline(), b"line 1\n")
+            self.assertEqual(system.cat_file(path, start=5, end=9), b"1\nli")
+            for same in (system, pickle.loads(pickle.dumps(system))):
+                self.assertEqual(same.size(path), 2 << 20)
+            if url != self.url:
+                url = url.replace("::", "::simplecache::")
+                with fsspec.open(url, **options, **cache) as file:
+                    self.assertEqual(file.readline(), b"line 1\n")
+        # The URL is a path, too.
+        system = fsspec.filesystem("cryptmark", **one)
+        self.assertEqual((system.size(self.url), system.exists(self.url)), (2 << 20, True))
+        self.assertFalse(system.exists(self.url + "-none"))
 
     def test_a_file_object_is_behind_it(self):
         with self.path.open("rb") as file:
@@ -89,22 +83,6 @@ class Fsspec(VolumeCase):
             with system.open("") as volume, cryptmark.open(self.path, PASSPHRASE) as expected:
                 self.assertEqual(volume.read(999), expected.read(999))
             self.assertFalse(file.closed)
-
-    def test_files_below_are_closed_and_not_emptied(self):
-        url, before = f"cryptmark::file://{self.path}", self.path.read_bytes()
-        count = len(os.listdir("/proc/self/fd"))
-        for mode in ("wb", "ab", "xb", "w+b"):
-            with self.assertRaises(ValueError):
-                fsspec.open(url, mode, passphrase=PASSPHRASE).open()
-        for mode in ("rb", "r+b"):
-            with self.assertRaises(cryptmark.WrongSecret):
-                fsspec.open(url, mode, passphrase="wrong").open()
-            with fsspec.open(url, mode, passphrase=PASSPHRASE) as file:
-                file.read(9)
-        self.assertEqual(len(os.listdir("/proc/self/fd")), count)
-        with self.assertRaises(FileNotFoundError):
-            fsspec.open(url + "-none", passphrase=PASSPHRASE).open()
-        self.assertEqual(self.path.read_bytes(), before)
 
     def test_no_secret_shows(self):
         options = {"cryptmark": {"passphrase": PASSPHRASE}}
@@ -123,7 +101,3 @@ class Fsspec(VolumeCase):
             self.assertEqual((system, hash(system)), (same, hash(same)))
             other = type(system)(**{**system.storage_options, "passphrase": "another"})
             self.assertNotEqual(system, other)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,10 +2,10 @@
 
 import contextlib
 import io
+import itertools
 import os
 import shutil
 import tempfile
-import unittest
 
 import cryptmark
 from support import PASSPHRASE, PLAIN, SIZE, Strange, VolumeCase
@@ -58,17 +58,16 @@ class Equal(VolumeCase):
         for mode in ("rb", "r+b"):
             with cryptmark.open(file, PASSPHRASE, mode=mode):
                 # Both would move its position.
-                for other in ("rb", "r+b"):
-                    with self.assertRaises(cryptmark.Protected) as refused:
-                        cryptmark.open(file, PASSPHRASE, mode=other)
-                    self.assertIn("Close", refused.exception.remedy)
-                with self.assertRaises(cryptmark.Protected):
-                    cryptmark.info(file)
+                for use in (
+                    lambda: cryptmark.open(file, PASSPHRASE),
+                    lambda: cryptmark.open(file, PASSPHRASE, mode="r+b"),
+                    lambda: cryptmark.info(file),
+                ):
+                    self.assertIn("Close", self.refused(cryptmark.Protected, use).remedy)
                 with cryptmark.open(io.BytesIO(content), PASSPHRASE) as another:
                     self.assertEqual(len(another.read(512)), 512)
             # Free again, also after an opening that failed.
-            with self.assertRaises(cryptmark.WrongSecret):
-                cryptmark.open(file, "wrong")
+            self.refused(cryptmark.WrongSecret, cryptmark.open, file, "wrong")
             self.assertEqual(cryptmark.info(file)["format"], "luks2")
         self.assertEqual(file.getvalue(), content)
 
@@ -76,22 +75,15 @@ class Equal(VolumeCase):
         path = self.luks(2)
         files = contextlib.ExitStack()
         self.addCleanup(files.close)
-
-        def by_object():
-            return files.enter_context(path.open("r+b"))
-
-        both = {"by path": lambda: path, "by object": by_object}
-        for first, one in both.items():
-            for second, other in both.items():
-                with self.subTest(first=first, second=second):
-                    with cryptmark.open(one(), PASSPHRASE, mode="r+b"):
-                        with self.assertRaises(cryptmark.Protected):
-                            cryptmark.open(other(), PASSPHRASE, mode="r+b")
-                        # Readers are let in, as they are by a path.
-                        with cryptmark.open(other(), PASSPHRASE) as volume:
-                            volume.read(512)
-                    with cryptmark.open(other(), PASSPHRASE, mode="r+b"):
-                        pass
+        both = (lambda: path, lambda: files.enter_context(path.open("r+b")))
+        write = {"passphrase": PASSPHRASE, "mode": "r+b"}
+        for first, second in itertools.product(both, both):
+            with cryptmark.open(first(), **write):
+                self.refused(cryptmark.Protected, cryptmark.open, second(), **write)
+                # Readers are let in, as they are by a path.
+                with cryptmark.open(second(), PASSPHRASE) as volume:
+                    volume.read(512)
+            cryptmark.open(second(), **write).close()
 
     def test_a_header_beside_a_file_of_the_system_is_found(self):
         path = self.luks(2)
@@ -104,12 +96,11 @@ class Equal(VolumeCase):
             file.flush()
             with cryptmark.open(file, PASSPHRASE) as volume:
                 self.assertEqual(volume.read(), expected)
-            with self.assertRaises(cryptmark.Protected) as refused:
-                cryptmark.open(file, PASSPHRASE, mode="r+b")
-            self.assertIn("reencrypt", str(refused.exception))
+            error = self.refused(cryptmark.Protected, cryptmark.open, file, PASSPHRASE, mode="r+b")
+            self.assertIn("reencrypt", str(error))
 
     def test_writes_go_through(self):
-        path, _ = self.plain(SIZE)
+        path = self.plain()
         for buffering in (0, -1):
             with path.open("r+b", buffering) as file:
                 data = os.urandom(70_001)
@@ -137,7 +128,7 @@ class Equal(VolumeCase):
             volume.flush()
         self.assertLessEqual(set(file.calls), {"read"})
 
-    def test_a_header_may_be_a_file_object(self):
+    def test_a_header_may_be_in_another_file(self):
         path = self.luks()
         whole = path.read_bytes()
         header, data = self.folder / "header", self.folder / "data"
@@ -145,14 +136,12 @@ class Equal(VolumeCase):
         data.write_bytes(bytes(2 << 20) + whole[2 << 20 :])
         with cryptmark.open(path, PASSPHRASE) as volume:
             expected = volume.read()
-        for file in (data, io.BytesIO(data.read_bytes())):
-            for apart in (header, header.open("rb")):
-                with cryptmark.open(file, PASSPHRASE, header=apart, mode="r+b") as volume:
+        with header.open("rb") as opened:
+            sources = (data, io.BytesIO(data.read_bytes()))
+            for file, apart, mode in itertools.product(sources, (header, opened), ("rb", "r+b")):
+                with cryptmark.open(file, PASSPHRASE, header=apart, mode=mode) as volume:
                     self.assertEqual(volume.read(), expected)
-                if apart is not header:
-                    apart.close()
-        with self.assertRaises(cryptmark.BadInput):
-            cryptmark.open(data, PASSPHRASE, header=io.BytesIO())
+        self.refused(cryptmark.BadInput, cryptmark.open, data, PASSPHRASE, header=io.BytesIO())
 
     def test_a_volume_is_the_file_object_of_another(self):
         outer = io.BytesIO(bytes(SIZE))
@@ -162,69 +151,64 @@ class Equal(VolumeCase):
                 self.assertEqual(two.pread(15, 1000), b"twice encrypted")
             self.assertFalse(one.closed)
 
+    def outcome(self, file, *secret, **arguments):
+        """What comes of opening and reading a volume."""
+        try:
+            with cryptmark.open(file, *secret, **arguments) as volume:
+                return volume.size, volume.read()
+        except cryptmark.Error as error:
+            return type(error), str(error)
+
     def test_sizes_are_rounded_down_as_of_files(self):
         for size in (0, 1, 511, 512, 700, 1025):
-            path, _ = self.plain(size)
-            outcomes = []
-            for file in (path, io.BytesIO(bytes(size))):
-                try:
-                    with cryptmark.open(file, **PLAIN) as volume:
-                        outcomes.append((volume.size, volume.read()))
-                except cryptmark.Error as error:
-                    outcomes.append((type(error), str(error)))
-            self.assertEqual(outcomes[0], outcomes[1])
+            by_path = self.outcome(self.plain(size), **PLAIN)
+            self.assertEqual(by_path, self.outcome(io.BytesIO(bytes(size)), **PLAIN))
 
     def test_errors_are_those_of_paths(self):
-        path, _ = self.plain()
-        luks = self.luks()
-        for arguments in ({}, {"format": "luks1"}, {"format": "luks2"}):
-            for name, secret in ((path, PASSPHRASE), (luks, "wrong"), (luks, None)):
-                errors = []
-                for file in (name, io.BytesIO(name.read_bytes())):
-                    with self.assertRaises(cryptmark.Error) as raised:
-                        cryptmark.open(file, secret, **arguments)
-                    errors.append((type(raised.exception), str(raised.exception)))
-                self.assertEqual(errors[0], errors[1])
+        plain, luks = self.plain(), self.luks()
+        formats = ({}, {"format": "luks1"}, {"format": "luks2"})
+        wrong = ((plain, PASSPHRASE), (luks, "wrong"), (luks, None))
+        for arguments, (path, secret) in itertools.product(formats, wrong):
+            by_path = self.outcome(path, secret, **arguments)
+            self.assertTrue(issubclass(by_path[0], cryptmark.Error))
+            content = io.BytesIO(path.read_bytes())
+            self.assertEqual(by_path, self.outcome(content, secret, **arguments))
 
 
 class Unusable(VolumeCase):
     """Objects that are refused before anything is done with them."""
 
-    def refused(self, words, file, **arguments):
-        with self.assertRaisesRegex(cryptmark.BadInput, words) as raised:
-            cryptmark.open(file, **{**PLAIN, **arguments})
-        self.assertTrue(raised.exception.remedy)
-
-    def test_what_cannot_seek(self):
-        read, write = os.pipe()
-        with open(read, "rb") as pipe, open(write, "wb"):
-            self.refused("cannot seek", pipe)
-
+    def test_what_cannot_be_used(self):
         class Stream:
             def read(self, size):
                 return bytes(size)
 
-        self.refused("cannot seek", Stream())
-        with self.assertRaisesRegex(cryptmark.BadInput, "cannot seek"):
-            cryptmark.info(Stream())
-        self.refused("cannot seek", io.BytesIO(), header=Stream())
-
-    def test_what_cannot_be_read_or_written(self):
-        path, _ = self.plain()
-        with path.open("rb") as file:
-            self.refused("cannot be written", file, mode="r+b")
-        self.refused("cannot be written", Minimal(bytes(SIZE)), mode="r+b")
-        with (self.folder / "new").open("wb") as file:
-            self.refused("cannot be read", file, mode="r+b")
-
-    def test_what_has_text(self):
-        self.refused("has text", io.StringIO("text"))
-        path, _ = self.plain()
-        with path.open() as file:
-            self.refused("has text", file)
+        with contextlib.ExitStack() as opened:
+            read, write = os.pipe()
+            pipe = opened.enter_context(open(read, "rb"))
+            opened.enter_context(open(write, "wb"))
+            path = self.plain()
+            reading = opened.enter_context(path.open("rb"))
+            text = opened.enter_context(path.open())
+            writing = opened.enter_context((self.folder / "new").open("wb"))
+            for said, file, arguments in (
+                ("cannot seek", pipe, {}),
+                ("cannot seek", Stream(), {}),
+                ("cannot seek", io.BytesIO(), {"header": Stream()}),
+                ("cannot be written", reading, {"mode": "r+b"}),
+                ("cannot be written", Minimal(bytes(SIZE)), {"mode": "r+b"}),
+                ("cannot be read", writing, {"mode": "r+b"}),
+                ("has text", io.StringIO("text"), {}),
+                ("has text", text, {}),
+            ):
+                arguments = {**PLAIN, **arguments}
+                error = self.refused(cryptmark.BadInput, cryptmark.open, file, **arguments)
+                self.assertIn(said, str(error))
+                self.assertTrue(error.remedy)
+        self.assertIn("cannot seek", str(self.refused(cryptmark.BadInput, cryptmark.info, Stream())))
 
     def test_objects_that_are_paths_too(self):
-        path, _ = self.plain()
+        path = self.plain()
 
         class Local(type(path)):
             def read(self):
@@ -253,12 +237,11 @@ class Failing(VolumeCase):
         return volume, file
 
     def failed(self, cause, use, *arguments):
-        with self.assertRaises(cryptmark.Failed) as raised:
-            use(*arguments)
-        self.assertIsInstance(raised.exception.__cause__, cause)
-        self.assertIn("file object", raised.exception.remedy)
-        self.assertIn(type(raised.exception.__cause__).__name__, str(raised.exception))
-        return raised.exception
+        error = self.refused(cryptmark.Failed, use, *arguments)
+        self.assertIsInstance(error.__cause__, cause)
+        self.assertIn("file object", error.remedy)
+        self.assertIn(type(error.__cause__).__name__, str(error))
+        return error
 
     def test_an_exception_is_the_cause(self):
         class Own(Exception):
@@ -377,11 +360,6 @@ class Failing(VolumeCase):
         with cryptmark.open(file, PASSPHRASE, mode="r+b") as volume:
             self.assertEqual(volume.info["header"]["copies"], "only the second counts")
         broken.append(range(4096, len(content)))
-        with self.assertRaises(cryptmark.Error):
-            cryptmark.open(file, PASSPHRASE, mode="r+b")
+        self.refused(cryptmark.Error, cryptmark.open, file, PASSPHRASE, mode="r+b")
         self.assertEqual(file.getvalue(), content)
         self.assertNotIn("write", file.calls)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,12 +1,9 @@
-"""Threads, processes and signals of volumes in file objects, and 10,000 random calls."""
+"""File objects that use volumes, that Ctrl-C ends, and that now and then do anything."""
 
 import gc
 import io
 import os
 import random
-import threading
-import time
-import unittest
 import weakref
 
 import cryptmark
@@ -15,22 +12,21 @@ from support import PASSPHRASE, PLAIN, SIZE, Strange, VolumeCase, interrupted
 
 class Reentrant(VolumeCase):
     def test_an_object_cannot_use_its_own_volume(self):
-        uses = (
-            lambda volume: volume.pread(1, 0),
-            lambda volume: volume.read(1),
-            lambda volume: volume.pwrite(b"1", 0),
-            lambda volume: volume.write(b"1"),
-            lambda volume: volume.seek(0),
-            lambda volume: volume.flush(),
-        )
-        for use in uses:
+        for name, *arguments in (
+            ("pread", 1, 0),
+            ("read", 1),
+            ("pwrite", b"1", 0),
+            ("write", b"1"),
+            ("seek", 0),
+            ("flush",),
+        ):
             file = Strange()
             volume = cryptmark.open(file, mode="r+b", **PLAIN)
-            file.read = lambda size, use=use, volume=volume: use(volume)
-            for outer in (volume.read, lambda: volume.pwrite(b"1", 0)):
-                with self.assertRaises(cryptmark.Failed) as raised:
-                    outer()
-                self.assertIn("used the volume that reads it", str(raised.exception.__cause__))
+            use = getattr(volume, name)
+            file.read = lambda size, use=use, arguments=arguments: use(*arguments)
+            for outer in (volume.read, lambda volume=volume: volume.pwrite(b"1", 0)):
+                error = self.refused(cryptmark.Failed, outer)
+                self.assertIn("used the volume that reads it", str(error.__cause__))
             del file.read
             self.assertEqual(len(volume.pread(9, 0)), 9)
             volume.close()
@@ -46,27 +42,27 @@ class Reentrant(VolumeCase):
         self.assertTrue(volume.closed)
 
     def test_objects_that_open_others_come_to_an_end(self):
-        def reads():
+        def read(size):
+            return cryptmark.open(changed("read", read), PASSPHRASE).read(size)
+
+        def tell():
+            return cryptmark.open(changed("tell", tell), PASSPHRASE).size
+
+        def changed(name, method):
             file = Strange()
-            file.read = lambda size: cryptmark.open(reads(), PASSPHRASE).read(size)
+            setattr(file, name, method)
             return file
 
-        def tells():
-            file = Strange()
-            file.tell = lambda: cryptmark.open(tells(), PASSPHRASE).size
-            return file
-
-        self.assertRaises(RecursionError, cryptmark.open, reads(), PASSPHRASE)
-        self.assertRaises(RecursionError, cryptmark.open, tells(), PASSPHRASE)
+        for name, method in (("read", read), ("tell", tell)):
+            self.refused(RecursionError, cryptmark.open, changed(name, method), PASSPHRASE)
         # What other objects do is not disturbed.
         cryptmark.open(Strange(), **PLAIN).read()
 
     def test_an_object_cannot_open_itself(self):
         file = Strange()
         file.read = lambda size: cryptmark.open(file, PASSPHRASE).read(size)
-        with self.assertRaises(cryptmark.Failed) as raised:
-            cryptmark.open(file, PASSPHRASE)
-        self.assertIsInstance(raised.exception.__cause__, cryptmark.Protected)
+        error = self.refused(cryptmark.Failed, cryptmark.open, file, PASSPHRASE)
+        self.assertIsInstance(error.__cause__, cryptmark.Protected)
 
     def test_volumes_that_read_each_other_come_to_an_end(self):
         one, two = Strange(), Strange()
@@ -95,77 +91,8 @@ class Reentrant(VolumeCase):
         self.assertIsNone(gone())
 
 
-class Concurrent(VolumeCase):
-    def test_threads_take_turns(self):
-        inside = []
-
-        class Watched(io.BytesIO):
-            def read(self, size=-1):
-                inside.append(1)
-                time.sleep(0)
-                self.test.assertEqual(len(inside), 1)
-                inside.pop()
-                return super().read(size)
-
-        file = Watched(bytes(SIZE))
-        file.test = self
-        errors = []
-        with cryptmark.open(file, mode="r+b", **PLAIN) as volume:
-
-            def work(number):
-                try:
-                    for turn in range(50):
-                        data = os.urandom(turn * 97 + 1)
-                        at = number * (SIZE // 8) + turn * 700 + number
-                        volume.pwrite(data, at)
-                        self.assertEqual(volume.pread(len(data), at), data)
-                        volume.seek(at)
-                        volume.read(9)
-                except BaseException as error:
-                    errors.append(error)
-
-            threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        self.assertEqual(errors, [])
-
-    def test_a_forked_process_cannot_use_it(self):
-        file = Strange()
-        volume = cryptmark.open(file, mode="r+b", **PLAIN)
-        stop = threading.Event()
-
-        def read():
-            while not stop.is_set():
-                volume.pread(SIZE, 0)
-
-        reader = threading.Thread(target=read)
-        reader.start()
-        for _ in range(5):
-            child = os.fork()
-            if child == 0:
-                status = 3
-                try:
-                    for use in (lambda: volume.pread(1, 0), lambda: volume.write(b"1")):
-                        try:
-                            use()
-                            status = 1
-                        except cryptmark.Failed as error:
-                            status = 0 if "forked" in str(error) else 2
-                    del file.calls[:]
-                    volume.close()
-                    status = status or len(file.calls)
-                finally:
-                    os._exit(status)
-            self.assertEqual(os.waitpid(child, 0)[1], 0)
-        stop.set()
-        reader.join()
-        self.assertEqual(len(volume.pread(9, 9)), 9)
-        volume.close()
-
+class Interrupted(VolumeCase):
     INTERRUPTED = """
-import cryptmark, io, sys, threading, time
 class Slow(io.BytesIO):
     slow = False
     def read(self, size=-1):
@@ -181,25 +108,25 @@ if sys.argv[1] == "wait":
     other.start()
     time.sleep(0.2)
 print("reading", flush=True)
-try:
-    if sys.argv[1] == "open":
-        another = Slow(bytes(1 << 20))
-        another.slow, another.hung = True, threading.current_thread()
-        cryptmark.open(another, "pw")
-    elif sys.argv[1] == "write":
-        volume.pwrite(b"1", 3)
-    else:
-        volume.read()
-except KeyboardInterrupt:
-    file.slow = False
-    assert len(volume.pread(9, 9)) == 9
-    assert file.getvalue() == bytes(1 << 20)
-    sys.exit(7)
+if sys.argv[1] == "open":
+    another = Slow(bytes(1 << 20))
+    another.slow, another.hung = True, threading.current_thread()
+    cryptmark.open(another, "pw")
+elif sys.argv[1] == "write":
+    volume.pwrite(b"1", 3)
+else:
+    volume.read()
+"""
+    ENDED = """
+file.slow = False
+assert len(volume.pread(9, 9)) == 9
+assert file.getvalue() == bytes(1 << 20)
 """
 
     def test_ctrl_c_ends_a_read_and_a_wait(self):
         for what in ("read", "wait", "open", "write"):
-            self.assertEqual(interrupted(self.INTERRUPTED, what, after=0.3)[0], 7, what)
+            status, _ = interrupted(self.INTERRUPTED, what, after=0.3, ended=self.ENDED)
+            self.assertEqual(status, 7, what)
 
     def test_what_is_no_error_passes_through(self):
         class Quit(BaseException):
@@ -302,7 +229,3 @@ class Random(VolumeCase):
             self.assertTrue(calls // 10 < refused < calls * 9 // 10, refused)
             self.assertEqual(volume.pread(size, 0), model)
         volume.close()
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -94,6 +94,8 @@ mod place;
 pub mod plain;
 #[doc(hidden)]
 pub mod recall;
+#[doc(hidden)]
+pub mod request;
 mod rest;
 mod secret;
 mod steady;

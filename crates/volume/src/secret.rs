@@ -3,6 +3,12 @@
 use crate::{Format, VolumeError};
 use cipher::Key;
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// The most bytes of a secret, as of a key file in cryptsetup.
+const MOST: usize = 8 << 20;
 
 /// A passphrase, the content of a key file, or the volume key itself.
 ///
@@ -33,6 +39,49 @@ impl Secret {
             Self::Passphrase(key) => Self::Passphrase(copy(key)),
             Self::KeyFile(key) => Self::KeyFile(copy(key)),
             Self::VolumeKey(key) => Self::VolumeKey(copy(key)),
+        }
+    }
+
+    /// The key file at `path`, which nothing else has a copy of.
+    ///
+    /// # Errors
+    /// [`VolumeError::Unreadable`], [`VolumeError::EmptyKeyFile`], and [`VolumeError::Impossible`] for
+    /// more than 8 MiB.
+    #[doc(hidden)]
+    pub fn read_key_file(path: &Path) -> Result<Self, VolumeError> {
+        let unreadable = |source| VolumeError::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let mut file = File::open(path).map_err(unreadable)?;
+        // One byte more shows that there are too many.
+        let key = Key::read(MOST + 1, |room| {
+            let mut got = 0;
+            while got < room.len() {
+                match file.read(&mut room[got..]).map_err(unreadable)? {
+                    0 => break,
+                    more => got += more,
+                }
+            }
+            Ok::<_, VolumeError>(got)
+        })?;
+        match key.len() {
+            0 => Err(VolumeError::EmptyKeyFile {
+                path: path.to_owned(),
+            }),
+            1..=MOST => Ok(Self::KeyFile(key)),
+            _ => Err(VolumeError::Impossible {
+                what: format!("{} has more than {MOST} bytes", path.display()),
+                instead: "Check that it is the key file.".to_owned(),
+            }),
+        }
+    }
+
+    /// The bytes of whatever kind, as a key.
+    #[doc(hidden)]
+    pub fn into_words(self) -> Key {
+        match self {
+            Self::Passphrase(key) | Self::KeyFile(key) | Self::VolumeKey(key) => key,
         }
     }
 

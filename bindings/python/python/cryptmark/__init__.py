@@ -10,19 +10,23 @@
 """
 
 from ._errors import BadInput, Denied, Error, Failed, NotFound, Protected, WrongSecret
-from ._keys import add_key, change_key, remove_key
 from ._native import formats
 from ._operate import (
+    add_key,
     backup_header,
+    change_key,
     change_password,
     convert,
     create,
     create_hidden,
+    decrypt,
+    encrypt,
+    reencrypt,
+    remove_key,
     repair_header,
     resize,
     restore_header,
 )
-from ._reencrypt import decrypt, encrypt, reencrypt
 from ._run import Run, run
 from ._volume import Volume, info, open
 

@@ -1,14 +1,12 @@
-"""Volumes made and changed: `create`, `convert`, `resize`, and their headers and passwords."""
+"""Volumes made and changed: their data, headers, key slots and passwords."""
 
 from __future__ import annotations
 
-import os
-from contextlib import contextmanager
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional
+from typing import Any, Callable, Dict, Iterable, Optional
 
 from . import _native
+from ._call import call
 from ._source import Path
-from ._volume import _paths, _secret
 
 Ask = Callable[[str, str], Any]
 Progress = Callable[[int, int], Any]
@@ -61,32 +59,9 @@ def create(
     `allow` accepts losses by these names. Or `ask(loss, found)` is called, and true accepts.
     `progress(done, total)` is told of bytes. An exception of either, or Ctrl-C, ends the work.
     """
-    options = _options(
-        format=format,
-        header=header,
-        size=size,
-        cipher=cipher,
-        key_size=key_size,
-        hash=hash,
-        sector_size=sector_size,
-        integrity=integrity,
-        offset=offset,
-        label=label,
-        subsystem=subsystem,
-        uuid=uuid,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-        pbkdf=pbkdf,
-        iter_time=iter_time,
-        allow_empty=allow_empty,
-        wipe=wipe,
-        quick=quick,
-        allow=allow,
-        ask=ask,
-        progress=progress,
-    )
-    with _secrets((passphrase, key_file, None), (None, None, volume_key)) as (secret, key):
-        return _native.create(os.fsdecode(path), secret, key, options)
+    given = dict(locals())
+    given["data_key"] = given.pop("volume_key")
+    return call(_native.create, given)
 
 
 def create_hidden(
@@ -111,25 +86,13 @@ def create_hidden(
     Returns the length of its data. What the outer volume has there is lost, and so is another hidden
     volume, which only its passphrase shows: that is asked for as in `create`.
     """
-    outer = _options(
-        format=format,
-        veracrypt_pim=outer_pim,
-        keyfiles=_paths(outer_keyfiles),
-        allow=allow,
-        ask=ask,
-        progress=progress,
-    )
-    hidden = _options(
-        format=format,
-        cipher=cipher,
-        hash=hash,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-    )
-    with _secrets((outer_passphrase, None, None), (passphrase, None, None)) as (old, new):
-        if old is None or new is None:
-            raise ValueError("give both passphrases")
-        return _native.create_hidden(os.fsdecode(path), size, (old, outer), (new, hidden))
+    given = dict(locals())
+    names = ("passphrase", "cipher", "hash", "veracrypt_pim", "keyfiles")
+    hidden = {name: given.pop(name) for name in names}
+    given["passphrase"] = given.pop("outer_passphrase")
+    given["veracrypt_pim"] = given.pop("outer_pim")
+    given["keyfiles"] = given.pop("outer_keyfiles")
+    return call(_native.create_hidden, given, hidden)
 
 
 def convert(path: Path, format: str, *, header: Optional[Path] = None) -> bool:
@@ -137,7 +100,7 @@ def convert(path: Path, format: str, *, header: Optional[Path] = None) -> bool:
 
     Returns whether it was another one. Key slots and data stay.
     """
-    return _native.convert(os.fsdecode(path), _options(format=format, header=header))
+    return call(_native.convert, locals())
 
 
 def resize(
@@ -158,16 +121,7 @@ def resize(
     A volume of LUKS needs no secret. One of `format` "tcrypt" or "veracrypt" can only become larger.
     Data that would be cut off are asked for as in `create`.
     """
-    options = _options(
-        format=format,
-        header=header,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-        allow=allow,
-        ask=ask,
-    )
-    with _secrets((passphrase, key_file, None)) as (secret,):
-        return _native.resize(os.fsdecode(path), size, secret, options)
+    return call(_native.resize, locals())
 
 
 def change_password(
@@ -187,18 +141,7 @@ def change_password(
 
     The PIM and the key files stay. The header and its copy are written anew.
     """
-    options = _options(
-        format=format,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-        tcrypt_hidden=tcrypt_hidden,
-        allow_empty=allow_empty,
-    )
-    secrets = ((passphrase, key_file, None), (new_passphrase, new_key_file, None))
-    with _secrets(*secrets) as (secret, new):
-        if secret is None or new is None:
-            raise ValueError("give the secret of now and the new one")
-        _native.change_password(os.fsdecode(path), secret, new, options)
+    return call(_native.change_password, locals())
 
 
 def backup_header(
@@ -209,8 +152,7 @@ def backup_header(
     Returns whose header it is. Keep the file as secret as the volume. TrueCrypt and VeraCrypt need
     their `format`.
     """
-    options = _options(format=format, header=header)
-    return _native.backup_header(os.fsdecode(path), os.fsdecode(output), options)
+    return call(_native.backup_header, locals())
 
 
 def restore_header(
@@ -232,17 +174,7 @@ def restore_header(
     Returns what was done. TrueCrypt and VeraCrypt need their `format`, and the passphrase of then.
     What would be lost is asked for as in `create`.
     """
-    options = _options(
-        format=format,
-        header=header,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-        tcrypt_hidden=tcrypt_hidden,
-        allow=allow,
-        ask=ask,
-    )
-    with _secrets((passphrase, key_file, None)) as (secret,):
-        return _native.mend_header(os.fsdecode(path), os.fsdecode(input), secret, options)
+    return call(_native.restore_header, locals())
 
 
 def repair_header(
@@ -264,46 +196,149 @@ def repair_header(
     A secret proves that a rebuilt header of LUKS is right; TrueCrypt and VeraCrypt need it, and
     their `format`. `uuid` is for a header that has lost its own.
     """
-    options = _options(
-        format=format,
-        header=header,
-        uuid=uuid,
-        veracrypt_pim=veracrypt_pim,
-        keyfiles=_paths(keyfiles),
-        tcrypt_hidden=tcrypt_hidden,
-        allow=allow,
-        ask=ask,
-    )
-    with _secrets((passphrase, key_file, None)) as (secret,):
-        return _native.mend_header(os.fsdecode(path), None, secret, options)
+    return call(_native.repair_header, locals())
 
 
-def _options(**given: Any) -> Dict[str, Any]:
-    """The options for the engine, with None or nothing for those that are not given."""
-    names = "format header size cipher key_size hash sector_size offset key_slot veracrypt_pim"
-    names += " keyfiles integrity label subsystem uuid pbkdf iter_time ask progress"
-    options: Dict[str, Any] = dict.fromkeys(names.split())
-    options.update(wipe=False, quick=False, allow_empty=False, tcrypt_hidden=False, allow=())
-    options.update(given)
-    if options["header"] is not None:
-        options["header"] = os.fsdecode(options["header"])
-    if isinstance(options["allow"], str):
-        raise TypeError("allow must be a list of names")
-    options["allow"] = list(options["allow"])
-    return options
+def reencrypt(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    format: Optional[str] = None,
+    keep: Iterable[Any] = (),
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    veracrypt_pim: Optional[int] = None,
+    keyfiles: Optional[Iterable[Path]] = None,
+    tcrypt_hidden: bool = False,
+    cipher: Optional[str] = None,
+    key_size: Optional[int] = None,
+    hash: Optional[str] = None,
+    sector_size: Optional[int] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> None:
+    """Gives the data of the volume at `path` another key, and another cipher if you name one.
+
+    It is a LUKS2 volume, or with `format` "tcrypt" or "veracrypt" one of those. The secret that opens
+    the volume stays, and so do the passphrases in `keep`. All other key slots are lost, which is
+    asked for as in `create`. Calling it again continues what was stopped; the volume opens at any
+    time, and needs the file `path` + ".cryptmark-header" if there is one meanwhile. Make a backup of
+    the header first.
+    """
+    call(_native.reencrypt, {**locals(), "change": "reencrypt"})
 
 
-@contextmanager
-def _secrets(*given: Any) -> Iterator[List[Any]]:
-    """The secrets for the engine, whose copies are overwritten afterwards."""
-    copies: List[bytearray] = []
-    try:
-        secrets = []
-        for one in given:
-            secret, copy = _secret(*one)
-            copies.append(copy)
-            secrets.append(secret)
-        yield secrets
-    finally:
-        for copy in copies:
-            copy[:] = bytes(len(copy))
+def encrypt(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    header: Optional[Path] = None,
+    cipher: Optional[str] = None,
+    key_size: Optional[int] = None,
+    hash: Optional[str] = None,
+    sector_size: Optional[int] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow_empty: bool = False,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> None:
+    """Encrypts the data at `path` where they are, as a LUKS2 volume with this secret.
+
+    A file gets room for the header, and is longer by it; for a device, name a file with `header`.
+    Calling it again continues what was stopped. Have a copy of the data first.
+    """
+    call(_native.reencrypt, {**locals(), "change": "encrypt"})
+
+
+def decrypt(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    allow: Iterable[str] = (),
+    ask: Optional[Ask] = None,
+    progress: Optional[Progress] = None,
+) -> None:
+    """Decrypts the LUKS2 volume at `path` where it is, for good.
+
+    The header goes, and a file is shorter by it. Calling it again continues what was stopped. Have a
+    copy of the data first.
+    """
+    call(_native.reencrypt, {**locals(), "change": "decrypt"})
+
+
+def add_key(
+    path: Path,
+    passphrase: Any = None,
+    new_passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    volume_key: Any = None,
+    new_key_file: Any = None,
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    new_key_slot: Optional[int] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow_empty: bool = False,
+) -> int:
+    """Adds a key slot to the LUKS volume at `path`, and returns its number.
+
+    The secrets are as for `open`. The first of `passphrase`, `key_file` and `volume_key` opens the
+    volume now, and `key_slot` is the slot that it opens. `new_passphrase` or `new_key_file` opens
+    it afterwards as well. Opening it so takes about `iter_time` milliseconds on this machine, which
+    are 2000 if you name none. `pbkdf` is "pbkdf2", "argon2i" or "argon2id"; the default is the last
+    one, and for LUKS1 the first.
+
+    No other program may have the volume open for writing. Make a backup of the header first.
+    """
+    return call(_native.add_key, locals())
+
+
+def change_key(
+    path: Path,
+    passphrase: Any = None,
+    new_passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    volume_key: Any = None,
+    new_key_file: Any = None,
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    pbkdf: Optional[str] = None,
+    iter_time: Optional[int] = None,
+    allow_empty: bool = False,
+) -> int:
+    """Gives a key slot of the LUKS volume at `path` another secret, and returns its number.
+
+    The arguments are those of `add_key`. The old secret opens the volume until the new one does.
+    LUKS1 keeps the new one in another slot.
+    """
+    return call(_native.change_key, locals())
+
+
+def remove_key(
+    path: Path,
+    passphrase: Any = None,
+    *,
+    key_file: Any = None,
+    volume_key: Any = None,
+    header: Optional[Path] = None,
+    key_slot: Optional[int] = None,
+    last_too: bool = False,
+) -> int:
+    """Removes `key_slot` of the LUKS volume at `path`, or the slot that the secret opens.
+
+    Returns the slot's number. Some secret of the volume is needed for either. `Protected` is raised
+    for the last slot, unless you allow that with `last_too`: the data are lost then.
+    """
+    return call(_native.remove_key, locals())

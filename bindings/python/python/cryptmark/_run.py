@@ -7,7 +7,8 @@ import os
 from typing import Any, Callable, Dict, Iterable, List, Optional
 
 from . import _native
-from ._volume import Path
+from ._call import call
+from ._source import Path
 
 
 class Run:
@@ -73,17 +74,6 @@ def run(
     """
     if progress is not None and not callable(progress):
         raise TypeError("progress must be callable")
-    if isinstance(systems, str) or isinstance(ciphers, str):
-        raise TypeError("systems and ciphers must be lists of names")
-    record, rows = _native.run(
-        plan,
-        at=None if at is None else os.fsdecode(at),
-        size=size,
-        repetitions=repetitions,
-        trial_seconds=trial_seconds,
-        systems=list(systems),
-        ciphers=list(ciphers),
-        seed=seed,
-        progress=progress,
-    )
+    at = None if at is None else os.fsdecode(at)
+    record, rows = call(_native.run, locals())
     return Run(record, rows)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import json
 import os
-from typing import Any, Dict, Iterable, List, Optional, Tuple, Union
+from typing import Any, Dict, Iterable, Optional, Union
 
 from . import _native, _source
+from ._call import bytes_of, call
 from ._errors import Failed
 from ._source import File, Path
 
@@ -28,6 +31,8 @@ class Volume(io.RawIOBase):
     """
 
     _handle: Optional[_native.Handle] = None
+    #: What is closed after the volume, if it belongs to nobody else.
+    _below: Optional[contextlib.ExitStack] = None
 
     def __init__(self, handle: _native.Handle, name: Any, writable: bool) -> None:
         if not isinstance(handle, _native.Handle):
@@ -53,7 +58,8 @@ class Volume(io.RawIOBase):
     @property
     def info(self) -> Dict[str, Any]:
         """What is known of the volume, without any secret."""
-        return self._open().info
+        said: Dict[str, Any] = json.loads(self._open().info)
+        return said
 
     def readable(self) -> bool:
         self._open()
@@ -81,7 +87,7 @@ class Volume(io.RawIOBase):
         """Fills `buffer` with bytes from the position on, and returns how many there were."""
         handle = self._open()
         # The buffer is copied into while Python's lock is held, and cannot be resized meanwhile.
-        with memoryview(buffer) as whole, _bytes_of(whole) as view:
+        with memoryview(buffer) as whole, bytes_of(whole) as view:
             if view.readonly:
                 raise TypeError("the buffer to read into is read-only")
             done = 0
@@ -98,7 +104,7 @@ class Volume(io.RawIOBase):
         handle = self._to_write()
         if type(data) is bytes:
             return handle.write(data)
-        with memoryview(data) as whole, _bytes_of(whole) as view:
+        with memoryview(data) as whole, bytes_of(whole) as view:
             done = 0
             while done < len(view):
                 piece = bytes(view[done : done + _PIECE])
@@ -116,7 +122,7 @@ class Volume(io.RawIOBase):
         """Writes all of `data` at byte `offset`, or fails before it writes anything."""
         handle = self._to_write()
         if type(data) is not bytes:
-            with memoryview(data) as whole, _bytes_of(whole) as view:
+            with memoryview(data) as whole, bytes_of(whole) as view:
                 data = bytes(view)
         handle.pwrite(data, offset)
         return len(data)
@@ -145,6 +151,8 @@ class Volume(io.RawIOBase):
                 raise
         finally:
             self._handle.close()
+            if self._below is not None:
+                self._below.close()
 
     def _to_write(self) -> _native.Handle:
         handle = self._open()
@@ -158,7 +166,7 @@ class Volume(io.RawIOBase):
     def __repr__(self) -> str:
         if self._handle is None or self.closed:
             return f"<cryptmark.Volume name={getattr(self, 'name', None)!r} closed>"
-        kind = self._handle.info["format"]
+        kind = self.info["format"]
         return (
             f"<cryptmark.Volume name={self.name!r} format={kind!r} size={self.size} "
             f"mode={self.mode!r}>"
@@ -220,37 +228,13 @@ def open(
 
     Raises `Error` with a `remedy`. An exception of a file object is its `__cause__`.
     """
-    write = writes(mode)
-    source = _source.of(file, write=write)
+    given = dict(locals())
+    write = given["write"] = writes(given.pop("mode"))
+    source = given["file"] = _source.of(file, write=write)
+    if header is not None:
+        given["header"] = _source.of(header)
+    handle = call(_native.open, given)
     name = source if isinstance(source, str) else getattr(source, "name", None)
-    given, copy = _secret(passphrase, key_file, volume_key)
-    try:
-        handle = _native.open(
-            source,
-            given,
-            write,
-            format,
-            None if header is None else _source.of(header),
-            cipher=cipher,
-            key_size=key_size,
-            hash=hash,
-            offset=offset,
-            skip=skip,
-            size=size,
-            sector_size=sector_size,
-            iv_large_sectors=iv_large_sectors,
-            key_slot=key_slot,
-            tcrypt_hidden=tcrypt_hidden,
-            tcrypt_backup=tcrypt_backup,
-            tcrypt_system=tcrypt_system,
-            veracrypt_pim=veracrypt_pim,
-            keyfiles=_paths(keyfiles),
-            key_derivation=key_derivation,
-            experimental=experimental,
-            allow=list(allow),
-        )
-    finally:
-        copy[:] = bytes(len(copy))
     return Volume(handle, name, write)
 
 
@@ -266,37 +250,5 @@ def info(file: Union[Path, File], format: Optional[str] = None) -> Dict[str, Any
 
     `file` is a path or a file object, as for `open`.
     """
-    return _native.header(_source.of(file), format)
-
-
-def _secret(
-    passphrase: Any, key_file: Any, volume_key: Any
-) -> Tuple[Union[None, str, Tuple[str, bytearray]], bytearray]:
-    """The secret for `_native.open`, and the copy of it that is overwritten afterwards."""
-    secrets = {"passphrase": passphrase, "key_file": key_file, "volume_key": volume_key}
-    given = [(kind, secret) for kind, secret in secrets.items() if secret is not None]
-    if len(given) > 1:
-        raise ValueError(f"give one secret, not both {given[0][0]} and {given[1][0]}")
-    if not given:
-        return None, bytearray()
-    kind, secret = given[0]
-    if kind == "key_file" and isinstance(secret, (str, os.PathLike)):
-        return os.fsdecode(secret), bytearray()
-    if kind == "passphrase" and isinstance(secret, str):
-        copy = bytearray(secret, "utf-8")
-    else:
-        with memoryview(secret) as whole, _bytes_of(whole) as view:
-            copy = bytearray(view)
-    return (kind, copy), copy
-
-
-def _paths(paths: Optional[Iterable[Path]]) -> Optional[List[str]]:
-    if isinstance(paths, (str, bytes, os.PathLike)):
-        raise TypeError("keyfiles must be a list of paths")
-    return None if paths is None else [os.fsdecode(path) for path in paths]
-
-
-def _bytes_of(view: memoryview) -> memoryview:
-    """The bytes of a buffer of any shape. TypeError if it is not contiguous."""
-    # An array without elements cannot be cast.
-    return view.cast("B") if view.nbytes else memoryview(bytearray())
+    said: Dict[str, Any] = json.loads(_native.header(_source.of(file), format))
+    return said

@@ -67,8 +67,8 @@ class CryptmarkFileSystem(AbstractFileSystem):
     ) -> Union[io.BufferedReader, io.BufferedRandom]:
         with contextlib.ExitStack() as opened:
             volume = opened.enter_context(self._volume(path, mode))
-            kind = _Random if volume.writable() else _Reader
-            return kind(volume, opened.pop_all())
+            volume._below = opened.pop_all()
+            return io.BufferedRandom(volume) if volume.writable() else io.BufferedReader(volume)
 
     @contextlib.contextmanager
     def _volume(self, path: str, mode: str = "rb") -> Iterator[Volume]:
@@ -93,26 +93,6 @@ class CryptmarkFileSystem(AbstractFileSystem):
     def ls(self, path: str, detail: bool = True, **_: Any) -> List[Any]:
         found = self.info(path)
         return [found if detail else found["name"]]
-
-
-class _Closing:
-    """Closes what is below the volume, too."""
-
-    def __init__(self, volume: Volume, opened: contextlib.ExitStack) -> None:
-        super().__init__(volume)  # type: ignore[call-arg]
-        self._opened = opened
-
-    def close(self) -> None:
-        with self._opened:
-            super().close()  # type: ignore[misc]
-
-
-class _Reader(_Closing, io.BufferedReader):
-    pass
-
-
-class _Random(_Closing, io.BufferedRandom):
-    pass
 
 
 def _without_secrets(options: Dict[str, Any]) -> Dict[str, Any]:
