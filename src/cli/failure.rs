@@ -21,6 +21,7 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use volume::recall::RecallError;
+use volume::request::with_causes;
 use volume::{Verdict, VolumeError};
 
 /// An error as the contract wants it: what happened, what to do, exit code.
@@ -59,18 +60,7 @@ impl Failure {
 
     /// An error of a crate, with its causes.
     pub fn of(code: u8, error: &dyn Error, remedy: impl Into<String>) -> Self {
-        let mut what = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            let cause_text = cause.to_string();
-            // Transparent errors repeat the words of their source.
-            if !what.ends_with(&cause_text) {
-                what.push_str(": ");
-                what.push_str(&cause_text);
-            }
-            source = cause.source();
-        }
-        Self::new(code, what, remedy)
+        Self::new(code, with_causes(error), remedy)
     }
 
     /// The description of the error, for use in a warning.
@@ -360,6 +350,17 @@ impl From<::report::compare::CompareError> for Failure {
     }
 }
 
+/// Whether qemu-nbd opens an image of the format with this name.
+fn is_by_qemu(name: &str) -> bool {
+    matches!(
+        Wrapped::named(name),
+        Some(Wrapped::Image {
+            driver: Some(_),
+            ..
+        })
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -378,15 +379,4 @@ mod tests {
         let failure = Failure::of(2, &Through(std::io::Error::other("alone")), "");
         assert_eq!(failure.what, "alone");
     }
-}
-
-/// Whether qemu-nbd opens an image of the format with this name.
-fn is_by_qemu(name: &str) -> bool {
-    matches!(
-        Wrapped::named(name),
-        Some(Wrapped::Image {
-            driver: Some(_),
-            ..
-        })
-    )
 }

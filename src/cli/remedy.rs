@@ -3,8 +3,7 @@
 use volume::judge::State;
 
 /// Parameters that remedies name in backquotes, because C, Python and files have them, too.
-const PARAMETERS: [&str; 38] = [
-    "allow_empty_passphrase",
+const PARAMETERS: [&str; 37] = [
     "as",
     "at",
     "blocks",
@@ -57,7 +56,8 @@ pub fn by_option(remedy: String) -> String {
     });
     let options =
         PARAMETERS.map(|name| (format!("`{name}`"), format!("--{}", name.replace('_', "-"))));
-    let words = losses.into_iter().chain(options);
+    let last = ("`last_key`".to_owned(), "--yes".to_owned());
+    let words = losses.into_iter().chain(options).chain([last]);
     words.fold(remedy, |told, (word, option)| told.replace(&word, &option))
 }
 

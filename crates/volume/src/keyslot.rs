@@ -24,7 +24,7 @@ pub(crate) fn gaps((start, end): (u64, u64), mut used: Vec<ByteRange>) -> Vec<By
             gaps.push(ByteRange::new(offset, area.offset - offset));
         }
         // Areas lie within the space: nothing overflows.
-        offset = offset.max((area.offset + area.length).next_multiple_of(AREA_UNIT));
+        offset = offset.max(area.offset + area.length);
     }
     gaps
 }

@@ -1,5 +1,6 @@
 //! [`Request`]: what a program in another language says of a volume, by names, and what it asks for.
 
+use crate::error::impossible;
 use crate::judge::{self, Finding, State, Use};
 use crate::operate::{
     self, Answers, Change, Created, Creation, HiddenCreation, KeyOptions, KeySlotCost, Mended,
@@ -402,17 +403,21 @@ fn copy(key: &Key) -> Key {
 
 /// The loss of that name, which a caller may allow.
 fn loss(name: &str) -> Result<State, VolumeError> {
-    State::named(name).ok_or_else(|| VolumeError::Impossible {
-        what: format!("there is no loss `{name}` to allow"),
-        instead: format!("Use one of: {}.", State::ALL.map(State::name).join(", ")),
+    State::named(name).ok_or_else(|| {
+        impossible(
+            format!("there is no loss `{name}` to allow"),
+            format!("Use one of: {}.", State::ALL.map(State::name).join(", ")),
+        )
     })
 }
 
 /// The key derivation of that name.
 fn derivation(name: &str) -> Result<KdfKind, VolumeError> {
-    KdfKind::named(name).ok_or_else(|| VolumeError::Impossible {
-        what: format!("unknown key derivation `{name}`"),
-        instead: "Use one of: pbkdf2, argon2i, argon2id.".to_owned(),
+    KdfKind::named(name).ok_or_else(|| {
+        impossible(
+            format!("unknown key derivation `{name}`"),
+            "Use one of: pbkdf2, argon2i, argon2id.",
+        )
     })
 }
 

@@ -75,7 +75,7 @@ impl VolumeError {
             Self::Unfinished(unfinished) => return unfinished.remedy(),
             Self::WrongVolumeKey => "Give the `volume_key_file` of this volume.",
             Self::EmptyPassphrase => {
-                "Give a passphrase, or allow an empty one with `allow_empty_passphrase`."
+                "Give a passphrase, or allow an empty one with `empty_passphrase`."
             }
             Self::EmptyKeyslot { .. } => "`cryptmark volume info` lists the keyslots.",
             Self::SecretKind { format, .. } | Self::NoSecret { format } => format.secrets(),
@@ -100,10 +100,14 @@ impl VolumeError {
                  keyslots in use."
             }
             Self::LastKeyslot { .. } => {
-                "Add another key first. Give `yes` if the data may be lost."
+                "Add another key first. Give `last_key` if the data may be lost."
             }
-            Self::Reencrypting | Self::RecoveryNeeded => {
+            Self::Reencrypting => {
                 "Finish the reencryption first, with `cryptmark volume reencrypt`."
+            }
+            Self::RecoveryNeeded => {
+                "Finish the reencryption first, with `cryptmark volume reencrypt`. Until then, \
+                 `read_only` and `cryptmark volume export` may read it."
             }
             Self::UnboundReencryption => {
                 "Nothing was changed now. The header was changed earlier without its keys. Try a \

@@ -231,7 +231,12 @@ impl Header {
         let start = 2 * self.binary.header_size;
         let end = start + self.metadata.config.keyslots_size;
         let areas = self.metadata.keyslots.values().filter_map(Keyslot::area);
-        gaps((start, end), areas.chain(taken.iter().copied()).collect())
+        let areas = areas.chain(taken.iter().copied());
+        let whole = |area: ByteRange| {
+            let end = (area.offset + area.length).next_multiple_of(AREA_UNIT);
+            ByteRange::new(area.offset, end - area.offset)
+        };
+        gaps((start, end), areas.map(whole).collect())
     }
 }
 
