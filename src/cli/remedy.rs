@@ -2,8 +2,8 @@
 
 use volume::judge::State;
 
-/// Parameters that remedies name in backquotes, because C, Python and files have them, too.
-const PARAMETERS: [&str; 37] = [
+/// Parameters that remedies name in backquotes, and that are options by that name.
+const PARAMETERS: [&str; 35] = [
     "as",
     "at",
     "blocks",
@@ -37,10 +37,15 @@ const PARAMETERS: [&str; 37] = [
     "tcrypt_backup",
     "tcrypt_hidden",
     "tcrypt_system",
-    "type",
     "typed_on",
-    "volume_key_file",
     "yes",
+];
+
+/// Parameters that C and Python call otherwise than this program.
+const OTHERS: [(&str, &str); 3] = [
+    ("format", "--type"),
+    ("last_key", "--yes"),
+    ("volume_key", "--volume-key-file"),
 ];
 
 /// The remedy with parameters as options: `key_slot` is --key-slot. A loss is confirmed with --yes.
@@ -56,8 +61,8 @@ pub fn by_option(remedy: String) -> String {
     });
     let options =
         PARAMETERS.map(|name| (format!("`{name}`"), format!("--{}", name.replace('_', "-"))));
-    let last = ("`last_key`".to_owned(), "--yes".to_owned());
-    let words = losses.into_iter().chain(options).chain([last]);
+    let others = OTHERS.map(|(name, option)| (format!("`{name}`"), option.to_owned()));
+    let words = losses.into_iter().chain(options).chain(others);
     words.fold(remedy, |told, (word, option)| told.replace(&word, &option))
 }
 
@@ -81,8 +86,13 @@ mod tests {
     #[test]
     fn parameters_are_options() {
         let known = options(&crate::cli::Arguments::command());
-        for name in PARAMETERS {
-            assert!(known.contains(&name.replace('_', "-")), "{name}");
+        let others = OTHERS.map(|(_, option)| option[2..].to_owned());
+        for name in PARAMETERS
+            .map(|name| name.replace('_', "-"))
+            .into_iter()
+            .chain(others)
+        {
+            assert!(known.contains(&name), "{name}");
         }
     }
 

@@ -175,18 +175,16 @@ impl Format {
     /// The secrets that open such a volume, as a sentence.
     pub(crate) const fn secrets(self) -> &'static str {
         match self {
-            Self::Luks1 | Self::Luks2 => {
-                "Give a passphrase, a `key_file` or the `volume_key_file`."
-            }
-            Self::Plain => "Give a passphrase, a `key_file` or a `volume_key_file`.",
+            Self::Luks1 | Self::Luks2 => "Give a passphrase, a `key_file` or the `volume_key`.",
+            Self::Plain => "Give a passphrase, a `key_file` or a `volume_key`.",
             Self::Tcrypt | Self::Veracrypt => "Give a passphrase, a `keyfile`, or both.",
-            Self::Cryptoloop => "Give a passphrase or a `volume_key_file`.",
+            Self::Cryptoloop => "Give a passphrase or a `volume_key`.",
             Self::LoopAes => "Give a `key_file` of 1, 64 or 65 lines.",
             Self::Bestcrypt => "Give a passphrase.",
-            Self::Fvault2 => "Give a passphrase, the recovery key, or the `volume_key_file`.",
+            Self::Fvault2 => "Give a passphrase, the recovery key, or the `volume_key`.",
             Self::Bitlk => {
                 "Give a passphrase or the recovery password, a `key_file` with a startup key, or \
-                 the `volume_key_file`."
+                 the `volume_key`."
             }
         }
     }

@@ -109,3 +109,36 @@ pub(crate) fn wipe(
     unaligned::write(device, area.offset, &noise)?;
     Ok(device.flush()?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is free is wiped, so not a byte may be left out, wherever areas begin and end.
+    #[test]
+    fn areas_and_gaps_are_the_whole() {
+        let (start, end) = (8, 40);
+        let mut tried = 0;
+        for gap in 0..16 {
+            for length in 0..16 {
+                let used = [
+                    ByteRange::new(start + gap, length),
+                    ByteRange::new(start + gap + length + 1, 2),
+                ];
+                if used[1].end() > Some(end) {
+                    continue;
+                }
+                let free = gaps((start, end), vec![used[1], used[0]]);
+                for byte in start..end {
+                    let holds = |range: &&ByteRange| {
+                        (range.offset..range.offset + range.length).contains(&byte)
+                    };
+                    let all = used.iter().chain(&free);
+                    assert_eq!(all.filter(holds).count(), 1, "{used:?} {free:?}");
+                }
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "{tried}");
+    }
+}

@@ -378,7 +378,7 @@ pub fn check_searched(
     match Format::detect(header) {
         Ok(Some(found)) if begins => Err(impossible(
             format!("this is a {} volume, not {}", found.title(), format.title()),
-            format!("Omit `type`, or give `type` {found}."),
+            format!("Omit `format`, or give `format` {found}."),
         )),
         _ => Ok(()),
     }

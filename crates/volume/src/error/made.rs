@@ -83,8 +83,8 @@ pub(crate) fn unbound_keyslot(slot: u32) -> VolumeError {
 pub(crate) fn in_place_of_copy(name: String) -> VolumeError {
     standing(
         format!("the place for a copy of the header holds {name}"),
-        "Nothing was changed. If that may be overwritten, first run `cryptmark volume header repair` \
-         with `yes`.",
+        "Nothing was changed. If that may be overwritten, first run `cryptmark volume header repair \
+         --yes`.",
     )
 }
 

@@ -15,7 +15,7 @@ impl VolumeError {
             Self::Cipher(error) => return error.remedy(),
             Self::Block(error) => error.remedy(),
             Self::NotThis { .. } => {
-                "Give the right `type`, or name the file that holds the header with `header`."
+                "Give the right `format`, or name the file that holds the header with `header`."
             }
             Self::Header {
                 format: Format::Luks2,
@@ -39,7 +39,7 @@ impl VolumeError {
                  the program that made that keyslot."
             }
             Self::NoKeyslot { .. } => {
-                "Give the `volume_key_file`, or restore a header backup that still has keyslots."
+                "Give the `volume_key`, or restore a header backup that still has keyslots."
             }
             Self::UnusableKeyslot { .. } | Self::NoUsableKeyslot { .. } => {
                 "Nothing was changed. Give a passphrase or key file of another keyslot, or open \
@@ -47,12 +47,12 @@ impl VolumeError {
             }
             Self::IgnoredKeyslot { slot } => return format!("Name it with `key_slot` {slot}."),
             Self::NullKeyslot { .. } => {
-                "Open the volume with another keyslot or the `volume_key_file`, and remove this \
+                "Open the volume with another keyslot or the `volume_key`, and remove this \
                  keyslot."
             }
             Self::NoHeaderFits => {
-                "Check the passphrase, the key files and the PIM. Try the other of `type` tcrypt \
-                 and `type` veracrypt. Add `tcrypt_hidden`, `tcrypt_backup` or `tcrypt_system` if \
+                "Check the passphrase, the key files and the PIM. Try the other of `format` tcrypt \
+                 and `format` veracrypt. Add `tcrypt_hidden`, `tcrypt_backup` or `tcrypt_system` if \
                  the header is one of those. If a reencryption was interrupted, put its file \
                  IMAGE.cryptmark-header beside the volume, or name it with `header`."
             }
@@ -73,7 +73,7 @@ impl VolumeError {
                 "Compare it with the printed copy or the copy in the account."
             }
             Self::Unfinished(unfinished) => return unfinished.remedy(),
-            Self::WrongVolumeKey => "Give the `volume_key_file` of this volume.",
+            Self::WrongVolumeKey => "Give the `volume_key` of this volume.",
             Self::EmptyPassphrase => {
                 "Give a passphrase, or allow an empty one with `empty_passphrase`."
             }
@@ -207,7 +207,7 @@ fn unsigned(holds: Option<&str>) -> &'static str {
     /// Words in the names of contents that have parts.
     const PARTED: [&str; 3] = ["partition", "an LVM physical volume", "software RAID"];
     let Some(what) = holds else {
-        return "Name its `type` (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no \
+        return "Name its `format` (plain, tcrypt, veracrypt, cryptoloop and loopaes volumes have no \
                 signature), or the file with its `header`. An interrupted encryption or decryption \
                 needs its file IMAGE.cryptmark-header beside the volume.";
     };
@@ -222,7 +222,7 @@ fn unsigned(holds: Option<&str>) -> &'static str {
             "List its parts with `cryptmark volume find`, and name one with `partition`."
         }
         None => {
-            "Name the right file; if it is encrypted all the same, its `type`, or the file with its \
+            "Name the right file; if it is encrypted all the same, its `format`, or the file with its \
              `header`."
         }
     }
@@ -234,7 +234,7 @@ impl Instead {
         match self {
             Self::OneOf(names) => return format!("Use one of: {}.", names.join(", ")),
             Self::WideBlocks => "Choose a cipher with 128-bit blocks, such as AES.",
-            Self::NoPim => "Omit the PIM, or give `type` veracrypt.",
+            Self::NoPim => "Omit the PIM, or give `format` veracrypt.",
             Self::Pbkdf2 => {
                 "Give each keyslot PBKDF2 first: `cryptmark volume passwd --pbkdf pbkdf2 --hash \
                  sha256`."
