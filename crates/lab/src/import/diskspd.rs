@@ -178,12 +178,11 @@ fn work(shared: &Shared, target: Node<'_, '_>, op: &'static str) -> Option<Work>
     if op == "write" && is("WriteThrough") {
         workload += "-through";
     }
-    for name in ["InterlockedSequential", "ParallelAsyncIO", "Throughput"] {
-        match path(target, &[name]).and_then(|node| node.text()) {
-            None | Some("false" | "0") => {}
-            Some("true") => workload += &format!("-{}", name.to_lowercase()),
-            Some(other) => workload += &format!("-{}{}", name.to_lowercase(), super::word(other)),
-        }
+    let shown = target.children().filter(Node::is_element);
+    let mut others: Vec<String> = shown.filter_map(|node| other(node, block_bytes)).collect();
+    others.sort_unstable();
+    for other in others {
+        workload += &other;
     }
     Some(Work {
         tier: Tier::Block,
@@ -199,6 +198,50 @@ fn work(shared: &Shared, target: Node<'_, '_>, op: &'static str) -> Option<Work>
             ..device(cache, TOOL)
         },
     })
+}
+
+/// The settings of a target that [`work`] reads, or that say nothing of the work.
+const READ: [&str; 10] = [
+    "Path",
+    "FileSize",
+    "BlockSize",
+    "WriteRatio",
+    "RequestCount",
+    "ThreadsPerFile",
+    "Random",
+    "RandomRatio",
+    "DisableOSCache",
+    "WriteThrough",
+];
+
+/// Any other setting of a target that is not DiskSpd's default, because work under another setting
+/// is other work.
+fn other(setting: Node<'_, '_>, block_bytes: u64) -> Option<String> {
+    let name = setting.tag_name().name();
+    if READ.contains(&name) {
+        return None;
+    }
+    let parts = setting.descendants().flat_map(|node| {
+        let inner = (node.is_element() && node != setting).then(|| node.tag_name().name());
+        let attributes = node.attributes().map(|attribute| attribute.value());
+        let text = node.is_text().then(|| node.text()).flatten();
+        inner.into_iter().chain(attributes).chain(text)
+    });
+    let words: Vec<&str> = parts.flat_map(str::split_whitespace).collect();
+    let value = words.join(",");
+    let is_default = match name {
+        "IOPriority" => value == "3",
+        "Weight" => value == "1",
+        "WriteBufferContent" => value == "Pattern,sequential",
+        "StrideSize" => value == block_bytes.to_string(),
+        _ => false,
+    };
+    match value.as_str() {
+        _ if is_default => None,
+        "" | "false" | "0" => None,
+        "true" => Some(format!("-{}", name.to_lowercase())),
+        value => Some(format!("-{}{value}", name.to_lowercase())),
+    }
 }
 
 /// The latencies that `-L` adds, with a bucket for each percentile, in milliseconds.

@@ -436,6 +436,58 @@ fn diskspd_by_what_was_asked() {
     });
 }
 
+/// Work under another setting is other work, whichever it is.
+#[test]
+fn every_setting_of_diskspd_tells_work_apart() {
+    let sample = super::sample("diskspd.xml");
+    let name = |text: &str| run_of(text).trials[1].workload.clone();
+    let usual = name(&sample);
+    let target = &sample[sample.find("<Target>").unwrap()..sample.find("</Target>").unwrap()];
+    let mut told = std::collections::HashSet::from([usual.clone()]);
+    for setting in [
+        "<BaseFileOffset>4096</BaseFileOffset>",
+        "<SequentialScan>true</SequentialScan>",
+        "<RandomAccess>true</RandomAccess>",
+        "<TemporaryFile>true</TemporaryFile>",
+        "<UseLargePages>true</UseLargePages>",
+        "<WriteThrough>false</WriteThrough>",
+        "<WriteBufferContent><Pattern>zero</Pattern></WriteBufferContent>",
+        "<WriteBufferContent><Pattern>random</Pattern><RandomDataSource><SizeInBytes>9</SizeInBytes>\
+         </RandomDataSource></WriteBufferContent>",
+        "<ParallelAsyncIO>true</ParallelAsyncIO>",
+        "<ThreadStride>8192</ThreadStride>",
+        "<MaxFileSize>65536</MaxFileSize>",
+        "<IOPriority>1</IOPriority>",
+        "<IOPriority>2</IOPriority>",
+        "<Weight>2</Weight>",
+        "<Throughput>10</Throughput>",
+        "<Throughput unit=\"IOPS\">10</Throughput>",
+        "<ThinkTime>5</ThinkTime>",
+        "<ThinkTime>50</ThinkTime>",
+        "<BurstSize>7</BurstSize>",
+        "<StrideSize>8192</StrideSize>",
+        "<InterlockedSequential>true</InterlockedSequential>",
+        "<MemoryMappedIo>true</MemoryMappedIo>",
+        "<Distribution><Absolute><Range IO=\"90\">4096</Range></Absolute></Distribution>",
+        "<Distribution><Absolute><Range IO=\"80\">4096</Range></Absolute></Distribution>",
+        "<Distribution><Percent><Range IO=\"80\">40</Range></Percent></Distribution>",
+        "<AnOptionOfTomorrow>1</AnOptionOfTomorrow>",
+    ] {
+        let tag = &setting[..=setting.find(['>', ' ']).unwrap()].replace(' ', ">");
+        let end = tag.replace('<', "</");
+        let asked = match target.find(tag.as_str()) {
+            Some(at) => {
+                let until = target.find(&end).unwrap() + end.len();
+                format!("{}{setting}{}", &target[..at], &target[until..])
+            }
+            None => format!("{target}{setting}"),
+        };
+        assert!(told.insert(name(&sample.replacen(target, &asked, 1))), "{setting}");
+    }
+    let same = format!("{target}<StrideSize>4096</StrideSize><ThinkTime>0</ThinkTime>");
+    assert_eq!(name(&sample.replacen(target, &same, 1)), usual);
+}
+
 /// The name and what to do, for outputs of other programs.
 #[test]
 fn what_is_not_read_is_named() {
