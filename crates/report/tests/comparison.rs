@@ -210,6 +210,74 @@ fn differing_environments_are_refused_unless_asked_for() {
     assert!(compare::markdown(&comparison).contains("DIFFERENT ENVIRONMENTS"));
 }
 
+/// A property is equal, differs, or is unknown; an unknown one is not equal.
+#[test]
+fn each_property_of_the_environment_counts() {
+    type Change = fn(&mut Run);
+    let changes: [(&str, Change); 13] = [
+        ("processor", |run| run.host.cpu = "Another".into()),
+        ("cores", |run| run.host.cores += 1),
+        ("system", |run| run.host.os = "Another".into()),
+        ("kernel", |run| run.host.kernel = "Another".into()),
+        ("governor", |run| run.host.governor = Some("another".into())),
+        ("size of the extent", |run| {
+            devices(run, |device| device.size *= 2)
+        }),
+        ("device kind", |run| {
+            devices(run, |device| device.kind = "hdd".into())
+        }),
+        ("device model", |run| {
+            devices(run, |device| device.model = Some("X".into()))
+        }),
+        ("file system", |run| {
+            devices(run, |device| device.filesystem = Some("xfs".into()))
+        }),
+        ("write cache", |run| {
+            devices(run, |device| device.write_cache = Some("X".into()))
+        }),
+        ("scheduler", |run| {
+            devices(run, |device| device.scheduler = Some("bfq".into()))
+        }),
+        ("engine", |run| {
+            devices(run, |device| device.engine = "another".into())
+        }),
+        ("cache mode", |run| {
+            devices(run, |device| device.cache = "another".into())
+        }),
+    ];
+    for (what, change) in changes {
+        let (a, mut b) = (sample::run(), sample::run());
+        change(&mut b);
+        let error = compare(&a, &b, &Options::default()).unwrap_err();
+        let CompareError::Environment { differences } = error else {
+            panic!("{what}: {error}");
+        };
+        assert_eq!(differences.len(), 1, "{differences:?}");
+        assert_eq!(differences[0].what, what);
+    }
+    let (a, mut b) = (sample::run(), sample::run());
+    for trial in &mut b.trials {
+        trial.backend = trial.backend.as_ref().map(|_| "another".to_owned());
+    }
+    let comparison = compare(&a, &b, &Options::default()).unwrap();
+    assert_eq!(comparison.differences[0].what, "backend");
+    assert!(compare::text(&comparison, &Style::default()).contains("/ another)"));
+
+    let mut a = sample::run();
+    a.host = lab::record::Host::default();
+    devices(&mut a, |device| device.cache = "unknown".into());
+    let comparison = compare(&a, &a, &Options::default()).unwrap();
+    assert!(comparison.differences.is_empty());
+    assert_eq!(comparison.unknown, ["processor", "cache mode"]);
+    let text = compare::text(&comparison, &Style::default());
+    assert!(text.contains("may differ: processor, cache mode"), "{text}");
+}
+
+fn devices(run: &mut Run, change: fn(&mut lab::record::Device)) {
+    let trials = run.trials.iter_mut();
+    trials.for_each(|trial| change(&mut trial.device));
+}
+
 /// Half the machine with the same share lost: encryption costs as much on both.
 #[test]
 fn machines_are_compared_by_what_encryption_leaves() {

@@ -482,7 +482,10 @@ fn every_setting_of_diskspd_tells_work_apart() {
             }
             None => format!("{target}{setting}"),
         };
-        assert!(told.insert(name(&sample.replacen(target, &asked, 1))), "{setting}");
+        assert!(
+            told.insert(name(&sample.replacen(target, &asked, 1))),
+            "{setting}"
+        );
     }
     let same = format!("{target}<StrideSize>4096</StrideSize><ThinkTime>0</ThinkTime>");
     assert_eq!(name(&sample.replacen(target, &same, 1)), usual);

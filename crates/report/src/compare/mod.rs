@@ -48,8 +48,10 @@ pub struct Comparison {
     pub a: Side,
     /// The run that is judged.
     pub b: Side,
-    /// How the environments differ; empty unless that was allowed.
+    /// How the environments differ. Only the engine's backend may, unless all were allowed.
     pub differences: Vec<Difference>,
+    /// The properties of the environment that neither run states, so that they may differ.
+    pub unknown: Vec<&'static str>,
     /// The quantity by which all rates were divided.
     pub normalised: Option<Normalise>,
     /// The largest noise floor of a cell, a relative difference.
@@ -90,7 +92,7 @@ pub struct Side {
 }
 
 /// A property of the environment that differs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Difference {
     /// The property that differs: `processor`, `kernel`, `device model`, …
     pub what: &'static str,
@@ -227,8 +229,9 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         of_b.sort_by_key(|cell| cell.number);
     }
     pairs.sort_by_key(|(cell, _)| cell.number);
-    let differences = environment(a, b, &pairs);
-    if !differences.is_empty() && !options.across_machines {
+    let (differences, unknown) = environment(a, b, &pairs);
+    let is_elsewhere = |difference: &Difference| difference.what != BACKEND;
+    if differences.iter().any(is_elsewhere) && !options.across_machines {
         return Err(CompareError::Environment { differences });
     }
     if pairs.is_empty() {
@@ -260,6 +263,7 @@ pub fn compare(a: &Run, b: &Run, options: &Options) -> Result<Comparison, Compar
         a: side(a),
         b: side(b),
         differences,
+        unknown,
         noise_floor: cells
             .iter()
             .map(|pair| pair.noise_floor)
@@ -454,35 +458,68 @@ fn floor(run: &Run, trial: &Trial) -> f64 {
     stats::noise_floor(ratio.or(run.noise.aa_ratio))
 }
 
-/// The differences between the machines, and between the devices of the compared cells.
-fn environment(a: &Run, b: &Run, pairs: &[(Cell<'_>, Cell<'_>)]) -> Vec<Difference> {
-    let mut differences = Vec::new();
-    let mut note = |what, a: String, b: String| {
-        let difference = Difference { what, a, b };
-        if difference.a != difference.b && !differences.contains(&difference) {
-            differences.push(difference);
+/// The only difference that is told and not refused: a newer program may choose another.
+const BACKEND: &str = "backend";
+
+/// The properties of an environment, as far as a cell and its run state them.
+fn properties<'a>(
+    run: &'a Run,
+    trial: &'a Trial,
+) -> impl Iterator<Item = (&'static str, Option<String>)> {
+    const NOTHING: [&str; 2] = ["", "unknown"];
+    let (host, device) = (&run.host, &trial.device);
+    let text = |value: &str| (!NOTHING.contains(&value)).then(|| value.to_owned());
+    let backend = trial.backend.as_deref().map(|name| {
+        let alone = name.rsplit_once(" on ").map_or(name, |(name, _)| name);
+        alone.to_owned()
+    });
+    let extent = (trial.tier == Tier::Block && device.size > 0).then(|| figure::bytes(device.size));
+    [
+        ("processor", text(&host.cpu)),
+        ("cores", (host.cores > 0).then(|| host.cores.to_string())),
+        ("system", text(&host.os)),
+        ("kernel", text(&host.kernel)),
+        ("governor", host.governor.clone()),
+        ("cores that encrypt", Some(trial.cores().to_string())),
+        (BACKEND, backend),
+        ("size of the extent", extent),
+        ("device kind", text(&device.kind)),
+        ("device model", device.model.clone()),
+        ("file system", device.filesystem.clone()),
+        ("write cache", device.write_cache.clone()),
+        ("scheduler", device.scheduler.clone()),
+        ("engine", text(&device.engine)),
+        ("cache mode", text(&device.cache)),
+    ]
+    .into_iter()
+}
+
+/// The differences between the machines, and between the devices of the compared cells. Then the
+/// properties that neither run states, though every run has them.
+fn environment(
+    a: &Run,
+    b: &Run,
+    pairs: &[(Cell<'_>, Cell<'_>)],
+) -> (Vec<Difference>, Vec<&'static str>) {
+    const ALWAYS_THERE: [&str; 4] = ["processor", "device kind", "engine", "cache mode"];
+    let (mut differences, mut unknown) = (Vec::new(), Vec::new());
+    for (of_a, of_b) in pairs {
+        for ((what, a), (_, b)) in properties(a, of_a.trial).zip(properties(b, of_b.trial)) {
+            if a.is_none() && b.is_none() && ALWAYS_THERE.contains(&what) {
+                unknown.push(what);
+            }
+            if a != b {
+                let [a, b] = [a, b].map(|value| value.unwrap_or_else(|| "unknown".to_owned()));
+                differences.push(Difference { what, a, b });
+            }
         }
-    };
-    if a.host.key() != b.host.key() {
-        note("processor", a.host.cpu.clone(), b.host.cpu.clone());
-        note("cores", a.host.cores.to_string(), b.host.cores.to_string());
-        note("system", a.host.os.clone(), b.host.os.clone());
-        note("kernel", a.host.kernel.clone(), b.host.kernel.clone());
     }
-    for (a, b) in pairs {
-        let [a, b] = [a, b].map(|cell| cell.trial);
-        let cores = |trial: &Trial| trial.cores().to_string();
-        note("cores that encrypt", cores(a), cores(b));
-        if a.tier == Tier::Block {
-            let extent = |trial: &Trial| figure::bytes(trial.device.size);
-            note("size of the extent", extent(a), extent(b));
-        }
-        let (a, b) = (&a.device, &b.device);
-        let model = |model: &Option<String>| model.clone().unwrap_or_else(|| "unknown".to_owned());
-        note("device kind", a.kind.clone(), b.kind.clone());
-        note("device model", model(&a.model), model(&b.model));
-        note("engine", a.engine.clone(), b.engine.clone());
-        note("cache mode", a.cache.clone(), b.cache.clone());
-    }
-    differences
+    (distinct(differences), distinct(unknown))
+}
+
+/// The first of all that are equal, in their order.
+fn distinct<T: Ord + Clone>(mut items: Vec<T>) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    items.retain(|item| seen.insert(item.clone()));
+    items
 }

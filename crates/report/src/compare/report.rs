@@ -29,7 +29,7 @@ pub fn html(comparison: &Comparison, around: Around) -> String {
 
 fn document(comparison: &Comparison) -> Document {
     let sides = [("A", &comparison.a), ("B", &comparison.b)];
-    let label = (!comparison.differences.is_empty()).then(|| label(comparison));
+    let labels = labels(comparison);
     let (floor, division) = (floor(comparison), division(comparison).map(str::to_owned));
     let mut head = vec![
         Block::heading(1, "B against A").on(PAGE),
@@ -39,7 +39,7 @@ fn document(comparison: &Comparison) -> Document {
     let named = sides.map(|(name, side)| format!("{name}: {}", in_a_line(side)));
     let points = named
         .into_iter()
-        .chain(label.clone())
+        .chain(labels.clone())
         .chain([floor.clone()])
         .chain(division.clone());
     head.push(Block::list(points).on(MARKDOWN));
@@ -51,7 +51,8 @@ fn document(comparison: &Comparison) -> Document {
         );
         head.push(Block::meta(line).on(TERMINAL));
     }
-    head.extend(label.map(|label| Block::warning(label).on(TERMINAL | PAGE)));
+    let labels = labels.into_iter();
+    head.extend(labels.map(|label| Block::warning(label).on(TERMINAL | PAGE)));
     for (name, side) in sides {
         head.push(Block::markup(html! {
             p class="meta" {
@@ -129,11 +130,18 @@ pub(super) fn differences(differences: &[Difference]) -> String {
     items.join(", ")
 }
 
-fn label(comparison: &Comparison) -> String {
-    format!(
-        "DIFFERENT ENVIRONMENTS (A / B): {}",
-        differences(&comparison.differences)
-    )
+/// What is known to differ, and what is not known.
+fn labels(comparison: &Comparison) -> Vec<String> {
+    let Comparison {
+        differences: found,
+        unknown,
+        ..
+    } = comparison;
+    let differ = || format!("DIFFERENT ENVIRONMENTS (A / B): {}", differences(found));
+    let may = || format!("UNKNOWN in both, so it may differ: {}", unknown.join(", "));
+    let differ = (!found.is_empty()).then(differ);
+    let may = (!unknown.is_empty()).then(may);
+    differ.into_iter().chain(may).collect()
 }
 
 fn floor(comparison: &Comparison) -> String {
