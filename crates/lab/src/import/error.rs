@@ -40,6 +40,12 @@ pub enum ImportError {
         /// The schema that the file states.
         found: String,
     },
+    /// Numbers that no measurement gives.
+    #[error("this cannot have been measured: {what}")]
+    Impossible {
+        /// Which.
+        what: String,
+    },
     /// A line with a result that cannot be read.
     #[error("line {number} cannot be read")]
     Line {
@@ -79,9 +85,11 @@ impl ImportError {
             Self::Several { .. } => {
                 "Give each result as a file of its own: of several files of one command, the same work counts as repeated."
             }
-            Self::Control | Self::Json(_) | Self::Xml(_) | Self::Line { .. } => {
-                "Give the file exactly as the program wrote it."
-            }
+            Self::Control
+            | Self::Json(_)
+            | Self::Xml(_)
+            | Self::Impossible { .. }
+            | Self::Line { .. } => "Give the file exactly as the program wrote it.",
             Self::Schema { .. } => "Measure again with this version of cryptmark.",
             Self::OldFio { .. } => "Measure with fio 3 or later.",
             Self::Empty { .. } => "Let the measurement finish, then import it.",

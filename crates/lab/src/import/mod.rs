@@ -10,6 +10,7 @@ mod diskspd;
 mod error;
 mod fio;
 mod hyperfine;
+mod possible;
 mod unread;
 
 pub use error::ImportError;
@@ -18,6 +19,7 @@ use crate::record::{
     Bottleneck, Detail, Device, FileOperation, Latency, Run, SCHEMA, Tier, TimeSplit, Trial,
 };
 use crate::stats;
+use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
@@ -275,7 +277,9 @@ fn ours(value: Value) -> Result<Run, ImportError> {
     if has_control(&value, "") {
         return Err(ImportError::Control);
     }
-    Ok(serde_json::from_value(value)?)
+    let run = Run::deserialize(&value)?;
+    possible::check(&value)?;
+    Ok(run)
 }
 
 /// Makes one run of the results of one program. Common cells of several results become repetitions.
@@ -324,14 +328,16 @@ pub fn run(
     let mut left_out: Vec<_> = results.iter().flat_map(|result| &result.left_out).collect();
     left_out.dedup();
     warnings.extend(left_out.iter().map(|what| format!("Left out: {what}.")));
-    Ok(Run {
+    let run = Run {
         run: id,
         plan: first.tool.to_owned(),
         started: first.started.clone().unwrap_or(started),
         trials: trials.collect(),
         warnings,
         ..Run::default()
-    })
+    };
+    possible::check(&serde_json::to_value(&run)?)?;
+    Ok(run)
 }
 
 fn trial(group: &[&Measurement], system: &str, version: &str) -> Option<Trial> {

@@ -6,6 +6,7 @@ mod facts;
 
 use lab::import::{ImportError, Imported, Results, read, run};
 use lab::record::{Latency, Run, Tier, Trial};
+use serde_json::Value;
 use std::path::Path;
 
 /// fio 3.33 and hyperfine 1.15 on one machine; the others by their documents.
@@ -23,7 +24,7 @@ fn results(text: &str) -> Results {
 
 fn imported(names: &[&str]) -> Run {
     let results: Vec<_> = names.iter().map(|name| results(&sample(name))).collect();
-    run("id".to_owned(), "none", "then".to_owned(), &results).unwrap()
+    run("1-id".to_owned(), "none", "then".to_owned(), &results).unwrap()
 }
 
 fn one<'a>(run: &'a Run, workload: &str, op: &str) -> &'a Trial {
@@ -107,7 +108,7 @@ fn many_jobs_of_fio() {
         jobs.join(",")
     );
     let results = results(&text);
-    let run = run("id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
+    let run = run("1-id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
     assert_eq!(run.trials.len(), 40_000);
 }
 
@@ -331,6 +332,61 @@ fn runs_of_this_program() {
     }
 }
 
+/// Every number of a cell, below zero; every interval, turned round.
+#[test]
+fn records_that_nobody_measured() {
+    fn spoil(value: &mut Value, at: &mut usize) -> Option<String> {
+        match value {
+            Value::Number(number) if *at == 0 => {
+                let was = number.as_f64()?;
+                *value = Value::from(-was - 1.0);
+                Some("a number".into())
+            }
+            Value::Number(_) => {
+                *at -= 1;
+                None
+            }
+            Value::Array(values) => values.iter_mut().find_map(|value| spoil(value, at)),
+            Value::Object(fields) => {
+                let spoilt = |(name, value): (&String, &mut Value)| {
+                    spoil(value, at).map(|place| format!("{name}: {place}"))
+                };
+                fields.iter_mut().find_map(spoilt)
+            }
+            _ => None,
+        }
+    }
+    let run = serde_json::to_value(imported(&["fio-read.json"])).unwrap();
+    let refused = |run: &Value, what: &str| {
+        let refused = read(&run.to_string()).expect_err(what);
+        assert!(!refused.to_string().is_empty() && !refused.remedy().is_empty());
+    };
+    let mut count = 0;
+    loop {
+        let (mut spoilt, mut at) = (run.clone(), count);
+        let Some(place) = spoil(&mut spoilt["trials"][0], &mut at) else {
+            break;
+        };
+        refused(&spoilt, &place);
+        count += 1;
+    }
+    assert!(count > 30, "{count}");
+    for (field, value) in [("low", 1e9), ("high", 0.0), ("median", 1e9)] {
+        let mut spoilt = run.clone();
+        spoilt["trials"][0]["throughput_mb_s"][field] = value.into();
+        refused(&spoilt, field);
+    }
+    let mut spoilt = run.clone();
+    spoilt["trials"][0]["repetitions"] = 0.into();
+    refused(&spoilt, "repetitions");
+    for id in ["latest", "", "../x", "a b", "~", "zz"] {
+        let mut spoilt = run.clone();
+        spoilt["run"] = id.into();
+        refused(&spoilt, id);
+    }
+    assert!(read(&run.to_string()).is_ok());
+}
+
 /// Versions 3, 5 and 6 have the direction in the line, and a comma stands for a point.
 #[test]
 fn older_crystaldiskmarks() {
@@ -344,7 +400,7 @@ CrystalDiskMark 3.0.3 x64 (C) 2007-2013 hiyohiyo
   Random Read 4KiB (Q=  8,T= 4) :   204.800 MB/s [  50000.0 IOPS]
 ";
     let read = [results(text)];
-    let run = run("id".to_owned(), "none", "then".to_owned(), &read).unwrap();
+    let run = run("1-id".to_owned(), "none", "then".to_owned(), &read).unwrap();
     assert_eq!(run.trials.len(), 4);
     for (workload, op, rate, block, depth, threads) in [
         ("seq1m-q1t1-read", "read", 250.0, 1 << 20, 1, 1),
@@ -361,7 +417,7 @@ CrystalDiskMark 3.0.3 x64 (C) 2007-2013 hiyohiyo
 
 fn run_of(text: &str) -> Run {
     let read = [results(text)];
-    run("id".to_owned(), "none", "then".to_owned(), &read).unwrap()
+    run("1-id".to_owned(), "none", "then".to_owned(), &read).unwrap()
 }
 
 /// The import states the settings that a job really had, not those that its options ask for.
@@ -532,7 +588,7 @@ fn what_is_refused() {
 #[test]
 fn programs_do_not_mix() {
     let both = ["fio-read.json", "hyperfine.json"].map(|name| results(&sample(name)));
-    let refused = run("id".to_owned(), "none", "then".to_owned(), &both).unwrap_err();
+    let refused = run("1-id".to_owned(), "none", "then".to_owned(), &both).unwrap_err();
     assert!(matches!(
         refused,
         ImportError::Mixed {
@@ -568,7 +624,7 @@ fn spoilt_files() {
                 format!("{before}9{rest}"),
             ] {
                 if let Ok(Imported::Results(results)) = read(&text) {
-                    run("id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
+                    run("1-id".to_owned(), "none", "then".to_owned(), &[results]).unwrap();
                 }
             }
         }
