@@ -15,7 +15,8 @@ use super::drive::sweep;
 use super::pause;
 use super::progress::Progress;
 use super::volume::disk::{Disk, Names};
-use super::{Failure, VERSION, print, stop_on_signal};
+use super::{Failure, VERSION, open_store_of_runs, print, stop_on_signal};
+use block::TestFile;
 use bytesize::ByteSize;
 use cipher::CipherError;
 use clap::{Args, ValueEnum};
@@ -128,7 +129,7 @@ pub fn run(options: &RunOptions, store: Option<&str>) -> Result<(), Failure> {
     let experiment = options.experiment()?;
     energy::check(options)?;
     if options.dry_run {
-        return print(&options.describe(&experiment));
+        return options.try_dry(&experiment, store);
     }
     options.check(&experiment)?;
     let destination = Destination::open(&options.output, store)?;
@@ -247,6 +248,21 @@ impl RunOptions {
             at: self.at.clone(),
             overwrite: self.yes,
         }
+    }
+
+    /// Prints the plan, unless the run would be refused for its outputs, its baseline or its size.
+    fn try_dry(&self, experiment: &Experiment, store: Option<&str>) -> Result<(), Failure> {
+        self.output.check()?;
+        if let Some(baseline) = &self.output.baseline {
+            open_store_of_runs(store)?.load(baseline)?;
+        }
+        if let Experiment::Devices(devices) = experiment
+            && experiment.uses_storage()
+            && self.at().is_dir()
+        {
+            TestFile::fits(self.at(), devices.extent_bytes())?;
+        }
+        print(&self.describe(experiment))
     }
 
     /// The output of `--dry-run`.

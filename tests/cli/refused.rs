@@ -36,6 +36,11 @@ fn bad_arguments_are_refused_before_anything_happens() {
         (&["run", "--energy", "fuel"], "no energy sensor fuel"),
         (&["run", "--system", "veracrypt"], "veracrypt"),
         (&["run", "--html", "no/such/dir/x.html"], "x.html"),
+        (&["run", "--html", "no/such/x.html", "--dry-run"], "x.html"),
+        (&["run", "--size", "999PB"], "free"),
+        (&["run", "--size", "999PB", "--dry-run"], "free"),
+        (&["run", "--baseline", "nix"], "nix"),
+        (&["run", "--baseline", "nix", "--dry-run"], "nix"),
         (&["show", "nothing"], "nothing"),
         (&["show", "--store", "mistyped.db"], "mistyped.db"),
         (

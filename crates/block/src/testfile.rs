@@ -68,10 +68,8 @@ impl TestFile {
             directory: directory.to_owned(),
             source,
         };
-        let size = size.clamp(1, i64::MAX as u64 - 4095).next_multiple_of(4096);
-        if let Some(error) = too_small(space(directory).map_err(failed)?, size) {
-            return Err(error);
-        }
+        let size = whole_pages(size);
+        Self::fits(directory, size)?;
         let file = Nameless::create(directory).map_err(failed)?;
         file.allocate(size)
             .map_err(|source| no_space(&source, directory, size).unwrap_or(failed(source)))?;
@@ -86,6 +84,16 @@ impl TestFile {
             error => error,
         })?;
         Ok(test_file)
+    }
+
+    /// Whether `directory` has room for a file of `size` bytes: [`BlockError::NoSpace`] if not,
+    /// [`BlockError::Create`] if it cannot be asked.
+    pub fn fits(directory: &Path, size: u64) -> Result<(), BlockError> {
+        let space = space(directory).map_err(|source| BlockError::Create {
+            directory: directory.to_owned(),
+            source,
+        })?;
+        too_small(space, whole_pages(size)).map_or(Ok(()), Err)
     }
 
     /// Opens the file for reading and writing, around the page cache where
@@ -149,6 +157,11 @@ struct Space {
     available: u64,
     /// The size of the file system; 0 if it is unknown.
     total: u64,
+}
+
+/// The size of a file that was asked to have `size` bytes.
+fn whole_pages(size: u64) -> u64 {
+    size.clamp(1, i64::MAX as u64 - 4095).next_multiple_of(4096)
 }
 
 /// The refusal of a file system that has no room for `size` bytes.

@@ -26,7 +26,7 @@ pub struct Output {
     html: Option<PathBuf>,
     /// Compare with this baseline or stored run when done
     #[arg(long, value_name = "NAME")]
-    baseline: Option<String>,
+    pub baseline: Option<String>,
     /// Exit with 5 if the whole interval of any cell shows it slower than the baseline by more than this
     #[arg(long, value_name = "PCT", requires = "baseline", value_parser = compare::percent)]
     fail_if_slower: Option<f64>,
@@ -59,7 +59,7 @@ impl Output {
     }
 
     /// Refuses files that could not be written afterwards.
-    fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), Failure> {
         if self.html.as_deref() == Some(Path::new("-")) {
             return Err(Failure::new(
                 2,

@@ -39,7 +39,7 @@ pub(super) fn run(options: &RunOptions, number: &str, store: Option<&str>) -> Re
     let experiment = part.experiment.changed(&changes)?;
     energy::check(options)?;
     if options.dry_run {
-        return print(&options.describe(&experiment));
+        return options.try_dry(&experiment, store);
     }
     options.check(&experiment)?;
     let mut destination = Destination::open(&options.output, store)?;

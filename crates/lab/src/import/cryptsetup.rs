@@ -55,6 +55,10 @@ fn rows(line: &str) -> Option<Vec<Measurement>> {
     let (cipher, rest) = words.split_first()?;
     let (key, rest) = rest.split_first()?;
     let key_bits = key.strip_suffix('b')?.parse().ok()?;
+    // No cipher has a longer key, nor one of a part of a byte.
+    if !(40..=1024).contains(&key_bits) || key_bits % 8 != 0 {
+        return None;
+    }
     let is_number = |word: &str| word.starts_with(|sign: char| sign.is_ascii_digit());
     let rates: &[(&str, &str)] = match rest {
         [first, "MiB/s", second, "MiB/s"] => &[("encrypt", first), ("decrypt", second)],
