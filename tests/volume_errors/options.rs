@@ -117,7 +117,7 @@ fn options_that_make_no_sense() {
                                                                                                                                        ecb, \
                                                                                                                                        adiantum, \
                                                                                                                                        hctr2."),
-        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, rmd160compat, sha256, sha384 or sha512."),
+        ("open noise --type cryptoloop --key-derivation sideways --passphrase-file pass", 2, "unknown key derivation `sideways`", "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is rmd160compat or a hash such as ripemd160, sha1, sha256, sha384, sha512 or whirlpool."),
         ("open noise --type loopaes --hash crc32 --key-file key", 2, "unknown hash `crc32`", "Use \
                                                                                               one \
                                                                                               of: \

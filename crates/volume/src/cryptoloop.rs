@@ -84,23 +84,20 @@ impl FromStr for Derivation {
     type Err = VolumeError;
 
     fn from_str(text: &str) -> Result<Self, VolumeError> {
-        Ok(match text {
-            "util-linux" => Self::UtilLinux,
-            "debian-rmd160" => Self::DebianRmd160,
-            "hashalot-ripemd160" | "hashalot-rmd160" | "hashalot-rmd160compat" => {
-                Self::Hashalot(Hash::Ripemd160)
-            }
-            "hashalot-sha256" => Self::Hashalot(Hash::Sha256),
-            "hashalot-sha384" => Self::Hashalot(Hash::Sha384),
-            "hashalot-sha512" => Self::Hashalot(Hash::Sha512),
-            _ => {
-                return Err(impossible(
-                    format!("unknown key derivation `{text}`"),
-                    "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is ripemd160, \
-                     rmd160compat, sha256, sha384 or sha512.",
-                ));
-            }
-        })
+        let hash = text.strip_prefix("hashalot-").and_then(|name| match name {
+            "rmd160" | "rmd160compat" => Some(Hash::Ripemd160),
+            name => Hash::named(name),
+        });
+        match (text, hash) {
+            ("util-linux", _) => Ok(Self::UtilLinux),
+            ("debian-rmd160", _) => Ok(Self::DebianRmd160),
+            (_, Some(hash)) => Ok(Self::Hashalot(hash)),
+            _ => Err(impossible(
+                format!("unknown key derivation `{text}`"),
+                "Use one of: util-linux, debian-rmd160, hashalot-HASH, where HASH is rmd160compat or \
+                 a hash such as ripemd160, sha1, sha256, sha384, sha512 or whirlpool.",
+            )),
+        }
     }
 }
 
@@ -158,5 +155,23 @@ impl Opening {
             size: self.size,
         };
         place.mapping(self.cipher.spec, key, SectorLayout::default(), device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// hashalot hands on the digest, of which cryptsetup's plain mode makes the same key.
+    #[test]
+    fn hashalot_has_every_hash() {
+        for hash in Hash::ALL {
+            let derivation: Derivation = format!("hashalot-{hash}").parse().unwrap();
+            assert_eq!(derivation, Derivation::Hashalot(hash));
+        }
+        let sha1: Derivation = "hashalot-sha1".parse().unwrap();
+        let expected =
+            b"\x2a\xae\x6c\x35\xc9\x4f\xcf\xb4\x15\xdb\xe9\x5f\x40\x8b\x9c\xe9\x1e\xe8\x46\xed";
+        assert_eq!(sha1.key(b"hello world", 20).as_bytes(), expected);
     }
 }
