@@ -297,6 +297,44 @@ fn the_oldest_backup_can_be_restored() {
     }
 }
 
+/// Each backup is marked by how it differs from what the volume needs now.
+#[test]
+fn a_backup_that_does_not_fit_is_marked() {
+    let sandbox = sandbox();
+    create(&sandbox, "v", "luks2");
+    sandbox.volume(&format!(
+        "key add v {CHEAP} --key-file one --new-key-file two"
+    ));
+    let good = all_kept(&sandbox)[0].display().to_string();
+    // Damage is kept as well, and not proposed once it is mended.
+    let mut image = sandbox.read("v");
+    image[..1 << 20].fill(0);
+    sandbox.write("v", &image);
+    ends(&sandbox, 2, "header repair v");
+    sandbox.volume(&format!("header restore v --input {good} --yes"));
+    let list = ends(&sandbox, 0, "header backups v");
+    assert!(
+        list.contains("(damaged)") && !list.contains("dd "),
+        "{list}"
+    );
+    assert!(
+        list.ends_with(&format!("header restore v --input {good}\n")),
+        "{list}"
+    );
+    // The volume that was there before is named as such.
+    sandbox.volume(&format!("create v {CHEAP} --key-file two --yes"));
+    let list = ends(&sandbox, 0, "header backups v");
+    assert!(list.contains("(another volume)"), "{list}");
+    assert!(list.contains("the volume that was there before"), "{list}");
+    // One that was moved and lost its header may be any of them.
+    sandbox.write("moved", vec![0; 20 << 20]);
+    let list = ends(&sandbox, 0, "header backups moved");
+    assert!(
+        list.contains("had another name before") && list.contains(&good),
+        "{list}"
+    );
+}
+
 /// A full disk: no file, whole or in part.
 #[cfg(unix)]
 #[test]

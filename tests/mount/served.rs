@@ -168,6 +168,14 @@ fn an_image_that_is_removed_meanwhile_is_not_well() {
     let error = file.sync_all().unwrap_err();
     assert_eq!(error.raw_os_error(), Some(5));
     drop(file);
+    let said = sandbox.subcommand("umount").arg("f").fails(4);
+    assert!(said.contains("has the only copy of its data"), "{said}");
+    kill(sandbox.pid(), Signal::TERM);
+    wait_until("it does not end", || {
+        sandbox
+            .status()
+            .is_none_or(|status| status["alive"] == false)
+    });
     let said = sandbox.subcommand("umount").arg("f").fails(1);
     assert!(said.contains("was removed"), "{said}");
 }

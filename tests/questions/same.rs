@@ -80,6 +80,11 @@ fn no_volume_is_its_own_key_file() {
     let sandbox = prepared();
     sandbox.write("x", vec![0; 17 << 20]);
     fs::hard_link(sandbox.path("v"), sandbox.path("link")).unwrap();
+    for (folder, target) in [("to-come", "../made"), ("there", "../x")] {
+        fs::create_dir(sandbox.path(folder)).unwrap();
+        fs::copy(sandbox.path("pass"), sandbox.path(folder).join("key")).unwrap();
+        std::os::unix::fs::symlink(target, sandbox.path(folder).join("link")).unwrap();
+    }
     let mut wrong = Vec::new();
     for line in [
         format!("passwd v --passphrase-file pass --new-key-file v {CHEAP}"),
@@ -90,6 +95,9 @@ fn no_volume_is_its_own_key_file() {
         format!("create x --passphrase-file x {CHEAP}"),
         format!("create other2 --size 17M --header x --key-file x --keyfile-size 100 {CHEAP}"),
         "create x --type veracrypt --quick --passphrase-file pass --keyfile x".to_owned(),
+        "create x --type veracrypt --quick --passphrase-file pass --keyfile there".to_owned(),
+        "create made --type veracrypt --size 4M --passphrase-file pass --keyfile to-come"
+            .to_owned(),
     ] {
         wrong.extend(refused(&sandbox, &line, b"", 2, &["is the same as"]));
     }

@@ -30,6 +30,29 @@ fn two_that_unmount_at_once_end_it_once() {
     }
 }
 
+/// The server of a file that was removed has the only copy of its data.
+#[test]
+fn a_server_of_a_removed_file_is_not_ended_unasked() {
+    let sandbox = sandbox();
+    create(&sandbox, "x.img", 20);
+    sandbox.ok("volume serve x.img --passphrase-file line --nbd disk.sock --daemon");
+    fs::copy(sandbox.path("x.img"), sandbox.path("copy")).unwrap();
+    fs::remove_file(sandbox.path("x.img")).unwrap();
+    let umount = |code| {
+        let ended = sandbox
+            .cryptmark("volume umount disk.sock")
+            .output()
+            .unwrap();
+        assert_eq!(ended.status.code(), Some(code), "{ended:?}");
+        String::from_utf8(ended.stderr).unwrap()
+    };
+    let said = umount(4);
+    assert!(said.contains("has the only copy of its data"), "{said}");
+    assert!(service_of(&sandbox, "x.img").is_some());
+    fs::rename(sandbox.path("copy"), sandbox.path("x.img")).unwrap();
+    umount(0);
+}
+
 /// A server whose system call `accept4` fails as `error` says when it is called the second
 /// time, and its trace; nothing where that cannot be done.
 fn with_failing_accept(sandbox: &Sandbox, error: &str) -> Option<(Child, ChildStderr)> {

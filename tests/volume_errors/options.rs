@@ -49,6 +49,10 @@ fn options_that_make_no_sense() {
                                                                                                     means \
                                                                                                     no \
                                                                                                     hash."),
+        ("reencrypt luks2 --cipher cipher_null-ecb --passphrase-file pass --yes", 2, "cipher_null-ecb encrypts nothing, and has no key that a key slot could hold", "Take aes-xts-plain64. Unencrypted data needs no LUKS header."),
+        ("reencrypt noise --encrypt --cipher cipher_null-ecb --passphrase-file pass --yes", 2, "cipher_null-ecb encrypts nothing, and has no key that a key slot could hold", "Take aes-xts-plain64. Unencrypted data needs no LUKS header."),
+        ("header backup luks2 --output luks2.cryptmark-header", 2, "luks2.cryptmark-header is a name that is used here itself", "Give the file another name."),
+        ("create new --size 20M --header any.cryptmark-header --passphrase-file pass", 2, "any.cryptmark-header is a name that is used here itself", "Give the file another name."),
         ("open noise --type plain --key-size 100 --passphrase-file pass", 2, "a key of 100 bits is not possible", "Give a multiple of 8, as in --key-size 256."),
         ("open noise --type plain --key-size 200 --passphrase-file pass", 2, "aes-xts-plain64 cannot take a key of 200 bits", "Use one of: 256, 384, 512 bits."),
         ("open noise --type plain --sector-size 8192 --passphrase-file pass", 2, "encryption sectors of 8192 bytes are not possible", "Give a --sector-size of 512, 1024, 2048 or 4096."),

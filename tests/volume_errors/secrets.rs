@@ -200,3 +200,23 @@ fn keyslots_that_are_none_or_taken() {
         (&format!("{add2} 0"), 2, "keyslot 0 is in use", free),
     ]);
 }
+
+/// A source of random numbers gives other bytes at each reading, and so might any device.
+#[test]
+fn no_device_is_a_secret() {
+    const WHAT: &str = "/dev/urandom is a device, which may give other bytes at the next reading";
+    const FILE: &str = "Make a file of its bytes, and give that: `head -c 64 /dev/urandom >FILE`.";
+    let of = |command| (command, 2, WHAT, FILE);
+    sandbox().refuses(&[
+        of("open luks2 --key-file /dev/urandom --keyfile-size 32"),
+        of("open luks1 --passphrase-file /dev/urandom"),
+        of("open luks2 --volume-key-file /dev/urandom"),
+        of("create new --size 20M --key-file /dev/urandom --keyfile-size 32"),
+        of("create new --size 20M --passphrase-file /dev/urandom"),
+        of("create new --type veracrypt --size 4M --passphrase-file pass --keyfile /dev/urandom"),
+        of("reencrypt noise --encrypt --key-file /dev/urandom --keyfile-size 32 --yes"),
+        of("passwd luks2 --passphrase-file pass --new-passphrase-file /dev/urandom"),
+        of("passwd luks1 --passphrase-file pass --new-key-file /dev/urandom"),
+        of("key add luks2 --passphrase-file pass --new-key-file /dev/urandom"),
+    ]);
+}

@@ -23,7 +23,7 @@ pub use metadata::{MetadataLock, lock_resource, resource_users};
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{Identity, Number, loop_backing};
 
-use crate::{BlockError, PathKind};
+use crate::{BlockError, PathKind, folder_of};
 use std::fmt;
 use std::fs::File;
 use std::io;
@@ -149,9 +149,19 @@ pub fn writers(path: &Path) -> Vec<User> {
 /// the names count.
 pub fn is_same(one: &Path, other: &Path) -> bool {
     system::is_same(one, other).unwrap_or_else(|_| {
-        let whole = |path: &Path| std::path::absolute(path).ok();
+        let whole = |path: &Path| to_come(path).or_else(|| std::path::absolute(path).ok());
         whole(one).is_some_and(|one| Some(one) == whole(other))
     })
+}
+
+/// Where a file would be made by the name `path`, which may be a link there.
+fn to_come(path: &Path) -> Option<PathBuf> {
+    let path = match path.read_link() {
+        Ok(target) => folder_of(path).join(target),
+        Err(_) => path.to_owned(),
+    };
+    let folder = folder_of(&path).canonicalize().ok()?;
+    Some(folder.join(path.file_name()?))
 }
 
 fn kind(path: &Path) -> Result<PathKind, BlockError> {

@@ -1,11 +1,14 @@
 //! The file beside a volume, in which an interrupted reencryption keeps its header.
 
-use crate::error::standing;
+use crate::error::{impossible, standing};
 use crate::tcrypt;
 use crate::{Format, LuksHeader, Parameters, Secret, VolumeError};
 use block::BlockDevice;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
+
+/// What the names of such files end in.
+const SUFFIX: &str = ".cryptmark-header";
 
 /// The path of the header of the volume at `image` while it is encrypted or decrypted in place.
 /// `part` is the name of its partition, if it is one in a file.
@@ -15,8 +18,27 @@ pub fn side_header(image: &Path, part: Option<&str>) -> PathBuf {
     let image = image.canonicalize().unwrap_or_else(|_| image.to_owned());
     let mut name = image.into_os_string();
     name.push(part.replace(['/', '\0'], "-"));
-    name.push(".cryptmark-header");
+    name.push(SUFFIX);
     name.into()
+}
+
+/// Refuses to make the file `path` under a name that an interrupted reencryption would have. It would
+/// be taken for its header.
+///
+/// # Errors
+/// [`VolumeError::Impossible`].
+pub fn check_new_name(path: &Path) -> Result<(), VolumeError> {
+    match path
+        .as_os_str()
+        .as_encoded_bytes()
+        .ends_with(SUFFIX.as_bytes())
+    {
+        true => Err(impossible(
+            format!("{} is a name that is used here itself", path.display()),
+            "Give the file another name.",
+        )),
+        false => Ok(()),
+    }
 }
 
 /// Refuses the file `side` beside the volume `image` if another user has put it there, if it is no

@@ -118,6 +118,8 @@ pub use opening::Access;
 pub use parameters::Parameters;
 pub use place::{Files, Opener, Place, Site};
 pub use secret::{Given, Secret, Unlocked};
+#[doc(hidden)]
+pub use secret::{check_secret_source, open_secret};
 pub use tcrypt::{Keyfiles, Watch};
 pub use unfinished::{Unfinished, unfinished};
 pub use volume::{OpenOptions, Volume};
@@ -127,7 +129,7 @@ pub use warning::Warning;
 #[doc(hidden)]
 pub use allocation::Allocation;
 #[doc(hidden)]
-pub use beside::{Meanwhile, check_beside, side_header};
+pub use beside::{Meanwhile, check_beside, check_new_name, side_header};
 #[doc(hidden)]
 pub use draft::Draft;
 #[doc(hidden)]

@@ -46,7 +46,7 @@ impl fmt::Display for Loss {
         match self {
             Self::Volume { uuid } => write!(f, "the header of another volume, {uuid}"),
             Self::Reencryption => {
-                f.write_str("the state of a reencryption, without which the data is noise")
+                f.write_str("how far it is reencrypted, without which the data is noise")
             }
             Self::Key => f.write_str(
                 "the volume key, which differs from that of the backup: the data would be lost \

@@ -6,8 +6,8 @@ mod site;
 pub use new_file::NewFile;
 pub use site::{Files, Opener, Site};
 
-use crate::VolumeError;
 use crate::judge::{self, Finding, State, Use};
+use crate::{VolumeError, check_new_name};
 use block::{BlockDevice, BlockError, FileDevice, FileOptions, HeaderLock, Hold};
 use std::fmt;
 use std::path::Path;
@@ -85,6 +85,7 @@ impl Place {
         if path.exists() {
             return Ok(None);
         }
+        check_new_name(path)?;
         match bytes.filter(|&bytes| bytes >= LEAST_FILE) {
             None => Err(VolumeError::Impossible {
                 what: format!(

@@ -1,10 +1,11 @@
 //! [`Secret`]: what a user has to open a volume with.
 
+use crate::error::impossible;
 use crate::{Format, VolumeError};
 use cipher::Key;
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::Path;
 
 /// The most bytes of a secret, as of a key file in cryptsetup.
@@ -49,11 +50,11 @@ impl Secret {
     /// more than 8 MiB.
     #[doc(hidden)]
     pub fn read_key_file(path: &Path) -> Result<Self, VolumeError> {
+        let mut file = open_secret(path)?;
         let unreadable = |source| VolumeError::Unreadable {
             path: path.to_owned(),
             source,
         };
-        let mut file = File::open(path).map_err(unreadable)?;
         // One byte more shows that there are too many.
         let key = Key::read(MOST + 1, |room| {
             let mut got = 0;
@@ -227,6 +228,54 @@ impl fmt::Display for Given {
             Self::Line => "this key file, which is a line of text",
             Self::Other => "this passphrase or key file",
         })
+    }
+}
+
+/// Opens the file `path` for reading the secret in it.
+///
+/// # Errors
+/// [`VolumeError::Unreadable`], and that of [`check_secret_source`].
+#[doc(hidden)]
+pub fn open_secret(path: &Path) -> Result<File, VolumeError> {
+    let file = File::open(path).map_err(|source| VolumeError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    check_secret_source(&file, path)?;
+    Ok(file)
+}
+
+/// Refuses a device that gives other bytes at each reading, such as a source of random numbers. A
+/// volume under such a secret could never be opened again.
+///
+/// # Errors
+/// [`VolumeError::Impossible`].
+#[doc(hidden)]
+pub fn check_secret_source(file: &File, path: &Path) -> Result<(), VolumeError> {
+    if file.is_terminal() || !gives_other_bytes(file) {
+        return Ok(());
+    }
+    let name = path.display();
+    Err(impossible(
+        format!("{name} is a device, which may give other bytes at the next reading"),
+        "Make a file of its bytes, and give that: `head -c 64 /dev/urandom >FILE`.",
+    ))
+}
+
+/// Whether it is a character device, but for the one that is always empty.
+fn gives_other_bytes(file: &File) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{FileTypeExt, MetadataExt};
+        let empty = std::fs::metadata("/dev/null").map(|null| null.rdev());
+        file.metadata().is_ok_and(|found| {
+            found.file_type().is_char_device() && empty.ok() != Some(found.rdev())
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
     }
 }
 

@@ -8,7 +8,9 @@ use jiff::civil::DateTime;
 use std::path::PathBuf;
 use volume::LuksHeader;
 use volume::judge::Use;
-use volume::operate::backups::{Backups, Change, ENDS, START_ONLY, mark, plain_name, stored};
+use volume::operate::backups::{
+    Backups, Change, ENDS, Misfit, START_ONLY, Stored, mark, plain_name, stored,
+};
 
 /// The backups of a command that makes this change.
 pub fn before(change: Option<Change>) -> Backups {
@@ -64,35 +66,36 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
         })?,
         None => Vec::new(),
     };
-    let own: Vec<_> = all
-        .into_iter()
-        .filter(|stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref())
-        .collect();
+    let is_own = |stored: &Stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref();
+    let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_own);
     if own.is_empty() {
-        return print("no backup is kept of the header of this volume\n");
+        let mut text = "no backup is known to be of this volume\n".to_owned();
+        // A volume that was moved tells its UUID no more if its header is lost.
+        if uuid.is_none() && !others.is_empty() {
+            text += "\nIf it had another name before, look for it among the others:\n";
+            for stored in &others {
+                text += &format!("{}  {}\n", shown_time(&stored.time), stored.path.display());
+            }
+        }
+        return print(&text);
     }
     let mut text = String::new();
-    let mut newest = None;
+    let misfit = |stored: &&Stored| header.as_ref().and_then(|header| stored.misfit(header));
     for stored in &own {
-        // Another volume was there before, and its data may be there still.
-        let is_own = Some(&stored.volume) == uuid.as_ref();
-        let is_other = header
-            .as_ref()
-            .is_some_and(|header| is_own && stored.is_of_other_data_than(header));
-        if !is_other {
-            newest = Some(stored);
-        }
         text += &format!(
             "{}  before {:<15} {:<9} {}{}\n",
             shown_time(&stored.time),
             stored.command,
             stored.kind,
             stored.path.display(),
-            if is_other { " (another key)" } else { "" },
+            misfit(&stored).map_or_else(String::new, |why| format!(" ({})", why.words())),
         );
     }
+    // Another volume may have been overwritten by mistake.
+    let last = |wanted| own.iter().rfind(|stored| misfit(stored) == wanted);
+    let newest = last(None).or_else(|| last(Some(Misfit::Volume)));
     let Some(newest) = newest else {
-        text += "\nNone of them opens the data of now, which have another key or place.\n";
+        text += "\nNone of them is a header of this volume as it is now.\n";
         return print(&text);
     };
     let (image, file) = (word(volume.image()), word(&newest.path));
@@ -100,16 +103,25 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
         Some(path) => format!(" --header {}", word(&path)),
         None => String::new(),
     };
-    let mut what = "This restores the last one, with the passphrases of that time:".to_owned();
+    let mut what = match misfit(&newest) {
+        None => "This restores the last one, with the passphrases of that time:".to_owned(),
+        Some(_) => {
+            "This restores the volume that was there before, and destroys that of now:".into()
+        }
+    };
     let restore = match newest.kind.as_str() {
         START_ONLY => {
             // The backup may reach into the data, which have changed since.
-            let data = header.map_or(0, |header| header.data_offset());
+            let data = header.as_ref().map_or(0, LuksHeader::data_offset);
             let length = std::fs::metadata(&newest.path).map_or(0, |found| found.len());
             let bytes = if data == 0 { length } else { data.min(length) };
-            what = format!(
-                "This restores the last one over the first {bytes} bytes, whatever they hold now:"
-            );
+            let lost = match &header {
+                Some(header) => {
+                    format!("and destroys the {} volume there", header.format().title())
+                }
+                None => "whatever they hold now".to_owned(),
+            };
+            what = format!("This restores the last one over the first {bytes} bytes, {lost}:");
             let place = word(place_of_header);
             // Of a part, where it is on the disk.
             let part = disk.and_then(|disk| Some(disk.whole?.1));

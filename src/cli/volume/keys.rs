@@ -92,11 +92,25 @@ pub fn passwd(options: &PasswdOptions, names: &Names) -> Result<(), Failure> {
     let place = take(volume)?;
     let slot = change.change(&place, &new)?;
     warn_of_another(&place, &secret, slot)?;
+    drop(place);
     print_done(&format!(
-        "key slot {slot} opens with the new passphrase: {kdf}\n{}",
-        reminder(&names.backups, "the old passphrase")
+        "key slot {slot} opens with the new passphrase: {kdf}\n{}{}",
+        reminder(&names.backups, "the old passphrase"),
+        unchanged(volume)
     ));
     Ok(())
+}
+
+/// A line that says that the volume has another header, which opens as before; nothing if not.
+fn unchanged(volume: &Volume<'_>) -> String {
+    let own = volume.header_path().and_then(|_| {
+        let image = volume.names.open(volume.image(), Use::Read).ok()?;
+        LuksHeader::read(&*image.device).ok()
+    });
+    own.map_or_else(String::new, |_| {
+        let image = volume.image().display();
+        format!("{image} has a header of its own, which opens as before\n")
+    })
 }
 
 /// Warns of a secret that was taken from a key slot, and still opens another one.
@@ -201,8 +215,9 @@ fn kill(options: &KillOptions, names: &Names) -> Result<(), Failure> {
         }
     };
     print_done(&format!(
-        "key slot {slot} is removed\n{}",
-        reminder(&names.backups, "what it opened with")
+        "key slot {slot} is removed\n{}{}",
+        reminder(&names.backups, "what it opened with"),
+        unchanged(volume)
     ));
     Ok(())
 }

@@ -43,11 +43,30 @@ pub fn check(arguments: &ArgMatches, names: &Names) -> Result<(), Failure> {
         all.into_iter().flatten().cloned().collect::<Vec<_>>()
     };
     let written = || MADE.iter().chain(&["image"]).flat_map(|id| paths(id));
+    // Of a folder, the files in it, which may be links to other places.
+    let each = |path: PathBuf| match path.read_dir() {
+        Ok(files) => files.flatten().map(|file| file.path()).collect(),
+        Err(_) => vec![path],
+    };
     for (id, option) in SECRETS {
-        for secret in paths(id) {
+        for secret in paths(id).into_iter().flat_map(each) {
             for written in written().filter(|path| path != Path::new("-")) {
                 check_distinct(option, standard::input(&secret), &written)?;
             }
+        }
+    }
+    let is_new = |id: &str| match (name, id) {
+        (_, "new_key_file") | ("create", "key_file" | "keyfiles") => true,
+        ("reencrypt", "key_file") => here.get_flag("encrypt"),
+        _ => false,
+    };
+    let new = SECRETS.iter().filter(|(id, _)| is_new(id));
+    for (key, image) in new
+        .flat_map(|(id, _)| paths(id))
+        .zip(paths("image").iter().cycle())
+    {
+        if let Some(warning) = block::warn_of_memory(&key, image) {
+            eprintln!("warning: {warning}");
         }
     }
     let folders: Vec<PathBuf> = KEY_FILES

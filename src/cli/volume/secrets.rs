@@ -8,7 +8,7 @@ use clap::Args;
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use volume::{Format, Given, Secret, VolumeError};
+use volume::{Format, Given, Secret, VolumeError, check_secret_source, open_secret};
 
 /// cryptsetup's limit for key files.
 const MOST_KEY_FILE: u64 = 8 << 20;
@@ -202,11 +202,12 @@ fn is_standard_input(path: &Path) -> bool {
 
 /// Opens the file or standard input that `path` names.
 fn source(path: &Path) -> Result<File, Failure> {
-    let opened = match is_standard_input(path) {
-        true => typed::standard_input(),
-        false => File::open(path),
-    };
-    opened.map_err(|error| unreadable(path, error))
+    if !is_standard_input(path) {
+        return Ok(open_secret(path)?);
+    }
+    let input = typed::standard_input().map_err(|error| unreadable(path, error))?;
+    check_secret_source(&input, Path::new("standard input"))?;
+    Ok(input)
 }
 
 /// `size` bytes of a key file from `offset`, or all of them.
@@ -240,7 +241,15 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
         let path = path.to_owned();
         return Err(VolumeError::EmptyKeyFile { path }.into());
     }
-    Ok(Key::from_slice(&bytes.as_bytes()[..length]))
+    let key = Key::from_slice(&bytes.as_bytes()[..length]);
+    if let [first, rest @ ..] = key.as_bytes()
+        && length > 1
+        && rest.iter().all(|byte| byte == first)
+    {
+        let path = path.display();
+        eprintln!("warning: all bytes of {path} are the same: other people will try such a key");
+    }
+    Ok(key)
 }
 
 /// The first line, without its newline.

@@ -56,12 +56,17 @@ impl Found {
     /// takes long.
     ///
     /// # Errors
-    /// [`ServiceError::InUse`] and [`ServiceError::Connected`], [`ServiceError::Stuck`] if it does
+    /// [`ServiceError::Removed`], [`ServiceError::InUse`] and [`ServiceError::Connected`],
+    /// [`ServiceError::Stuck`] if it does
     /// not end, and [`ServiceError::Ended`] if it has not stored all that was written.
     pub fn end(&self, waits: &dyn Fn(u32)) -> Result<(), ServiceError> {
         if !self.alive {
             self.tidy()?;
             return self.outcome();
+        }
+        if let Some(image) = self.removed() {
+            let (image, pid) = (image.clone(), self.record.pid);
+            return Err(ServiceError::Removed { image, pid });
         }
         let places = &self.record.places;
         // The record of an NBD server lists its clients a little later.
@@ -106,6 +111,26 @@ impl Found {
             }
         }
         self.outcome()
+    }
+
+    /// An image whose data end with the server: it was removed, and the server has it open. If the
+    /// open files may not be listed, an image that is not in its place is taken to be such a one.
+    fn removed(&self) -> Option<&PathBuf> {
+        let open = std::fs::read_dir(format!("/proc/{}/fd", self.record.pid)).ok();
+        let open: Option<Vec<PathBuf>> = open.map(|open| {
+            let target = |file: std::fs::DirEntry| std::fs::read_link(file.path()).ok();
+            open.flatten().filter_map(target).collect()
+        });
+        let is_gone = |image: &&PathBuf| {
+            let mut name = image.as_os_str().to_owned();
+            name.push(" (deleted)");
+            match &open {
+                Some(open) => open.contains(&PathBuf::from(name)),
+                None => image.is_absolute() && image.symlink_metadata().is_err(),
+            }
+        };
+        let images = std::iter::once(&self.record.image).chain(&self.record.others);
+        images.into_iter().find(is_gone)
     }
 
     /// Removes the remains of a dead service.

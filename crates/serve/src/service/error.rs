@@ -69,6 +69,14 @@ pub enum ServiceError {
         /// Where.
         path: PathBuf,
     },
+    /// Its file was removed, and its data are gone as soon as its server ends.
+    #[error("{} was removed, and process {pid} has the only copy of its data", image.display())]
+    Removed {
+        /// What is served.
+        image: PathBuf,
+        /// The server's process.
+        pid: u32,
+    },
     /// Clients of its NBD server are connected.
     #[error("{} is in use: its NBD server has {connections} open connections", image.display())]
     Connected {
@@ -229,6 +237,12 @@ impl ServiceError {
                 "Close the files that are open there and leave the directory, then try again. \
                  fuser -vm lists the processes."
             }
+            Self::Removed { pid, .. } => {
+                return format!(
+                    "Copy the data from where it is served to another place. Then end the server: \
+                     `kill {pid}`. If the file was only moved, end the server in the same way."
+                );
+            }
             Self::Connected {
                 pid, asked: false, ..
             } => {
@@ -300,6 +314,7 @@ impl ServiceError {
             self,
             Self::Served { .. }
                 | Self::InUse { .. }
+                | Self::Removed { .. }
                 | Self::Connected { .. }
                 | Self::System { .. }
                 | Self::NotEmpty { .. }

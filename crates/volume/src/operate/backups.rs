@@ -9,7 +9,7 @@
 use super::header::{TCRYPT_HEADERS, bounded, read};
 use crate::judge::Use;
 use crate::place::open_file;
-use crate::{Hash, Loss, LuksHeader, VolumeError};
+use crate::{Hash, LuksHeader, VolumeError};
 use block::signature::{self, Content};
 use block::{BlockDevice, ByteRange, hold};
 use std::fs::DirBuilder;
@@ -339,6 +339,28 @@ pub fn stored(folder: &Path) -> io::Result<Vec<Stored>> {
     Ok(stored)
 }
 
+/// How a backup differs from what a volume needs now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Misfit {
+    /// It holds the damage that a command was about to mend.
+    Damaged,
+    /// It has an earlier key or place of the data.
+    Key,
+    /// It is of a volume that was there before.
+    Volume,
+}
+
+impl Misfit {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Damaged => "damaged",
+            Self::Key => "another key",
+            Self::Volume => "another volume",
+        }
+    }
+}
+
 impl Stored {
     /// The backup in the file `path`, if it is named as one.
     fn at(path: PathBuf) -> Option<Self> {
@@ -355,11 +377,23 @@ impl Stored {
         parts.next().is_none().then_some(stored)
     }
 
+    /// How it differs from what the volume with `header` needs now.
+    pub fn misfit(&self, header: &LuksHeader) -> Option<Misfit> {
+        if self.kind == START_ONLY {
+            let is_damage = ["restore", "repair"].contains(&self.command.as_str());
+            return is_damage.then_some(Misfit::Damaged);
+        }
+        let is_own = self.volume == plain_name(&header.uuid());
+        self.is_of_other_data_than(header).then_some(match is_own {
+            true => Misfit::Key,
+            false => Misfit::Volume,
+        })
+    }
+
     /// Whether `header` in its place would be that of other data, or of another key of theirs.
-    pub fn is_of_other_data_than(&self, header: &LuksHeader) -> bool {
+    fn is_of_other_data_than(&self, header: &LuksHeader) -> bool {
         let file = open_file(&self.path, Use::Read, false);
         let kept = file.ok().and_then(|disk| LuksHeader::read(&disk).ok());
-        let differs = |loss: &Loss| matches!(loss, Loss::Key | Loss::Data | Loss::Reencryption);
-        kept.is_some_and(|kept| kept.losses(header).iter().any(differs))
+        kept.is_some_and(|kept| kept.of_data() != header.of_data())
     }
 }

@@ -4,6 +4,7 @@ mod encryption;
 mod luks;
 mod tcrypt;
 
+pub(super) use encryption::check_has_key;
 pub use encryption::usual_key_bytes;
 pub use tcrypt::check_pim;
 pub(super) use tcrypt::check_whole;

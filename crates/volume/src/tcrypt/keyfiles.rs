@@ -4,9 +4,10 @@ use super::Family;
 use crate::VolumeError;
 use crate::crc;
 use crate::error::impossible;
+use crate::open_secret;
 use cipher::Key;
 use std::fmt;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use zeroize::{Zeroize, Zeroizing};
@@ -95,13 +96,10 @@ impl Keyfiles {
     }
 
     fn add_file(&mut self, path: &Path) -> Result<(), VolumeError> {
-        let path = path.to_owned();
         let mut content = Zeroizing::new(Vec::with_capacity(Self::MOST_BYTES));
-        let read = File::open(&path).and_then(|file| {
-            let mut part = file.take(Self::MOST_BYTES as u64);
-            part.read_to_end(&mut content)
-        });
-        match read {
+        let mut part = open_secret(path)?.take(Self::MOST_BYTES as u64);
+        let path = path.to_owned();
+        match part.read_to_end(&mut content) {
             Err(source) => Err(VolumeError::Unreadable { path, source }),
             Ok(0) => Err(VolumeError::EmptyKeyFile { path }),
             Ok(_) => self.add(&content),

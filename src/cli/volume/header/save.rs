@@ -5,11 +5,12 @@ use crate::cli::volume::disk::Names;
 use crate::cli::{Failure, print_done};
 use std::io;
 use volume::judge::Use;
-use volume::operate;
+use volume::{check_new_name, operate};
 
 /// Copies header and keyslots to a new file.
 pub fn run(options: &BackupOptions, names: &Names) -> Result<(), Failure> {
     let volume = options.volume.with(names);
+    check_new_name(&options.output)?;
     let place = volume.devices(Use::Read)?.place();
     if volume.family().is_none() {
         volume.check_luks(place.header())?;

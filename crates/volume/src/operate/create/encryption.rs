@@ -21,6 +21,20 @@ pub fn usual_key_bytes(spec: &CipherSpec) -> usize {
     }
 }
 
+/// Refuses a cipher that no key slot can hold a key of.
+///
+/// # Errors
+/// [`VolumeError::Impossible`].
+pub fn check_has_key(spec: CipherSpec) -> Result<(), VolumeError> {
+    match spec.algorithms() == [Algorithm::Null] {
+        true => Err(impossible(
+            format!("{spec} encrypts nothing, and has no key that a key slot could hold"),
+            "Take aes-xts-plain64. Unencrypted data needs no LUKS header.",
+        )),
+        false => Ok(()),
+    }
+}
+
 /// How the data is encrypted.
 pub(super) struct Encryption {
     /// The cipher, as the header states it.
@@ -83,14 +97,7 @@ impl Encryption {
                 }
             }
         };
-        if let Some(spec) = encryption.data
-            && spec.algorithms() == [Algorithm::Null]
-        {
-            return Err(impossible(
-                format!("{spec} encrypts nothing, and has no key that a key slot could hold"),
-                "Take aes-xts-plain64. Unencrypted data needs no LUKS header.".to_owned(),
-            ));
-        }
+        encryption.data.map_or(Ok(()), check_has_key)?;
         let size = creation.parameters.sector_size()?;
         encryption.check(size.unwrap_or_default())?;
         Ok(encryption)

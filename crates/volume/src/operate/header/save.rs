@@ -2,7 +2,7 @@
 
 use super::super::{Options, impossible};
 use crate::place::{NewFile, Place};
-use crate::{Format, LuksHeader, VolumeError, luks1};
+use crate::{Format, LuksHeader, VolumeError, check_new_name, luks1};
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use std::path::Path;
 
@@ -43,12 +43,15 @@ impl std::fmt::Debug for HeaderBackup {
 ///
 /// # Errors
 /// [`VolumeError::NotThis`] if there is no LUKS header, [`VolumeError::Impossible`] for a volume that
-/// is too small, [`VolumeError::HeaderChanged`] while another program changes it, and those of
+/// is too small, [`VolumeError::RecoveryNeeded`] while a TrueCrypt or VeraCrypt volume is reencrypted,
+/// [`VolumeError::HeaderChanged`] while another program changes it, and those of
 /// reading.
 pub fn backup_header(place: &Place, options: &Options) -> Result<HeaderBackup, VolumeError> {
     let device = place.header();
     let size = device.geometry().size;
     let (length, of, is_passing) = match options.family() {
+        // It has no header but the one beside it, of another format.
+        Some(_) if place.is_beside() => return Err(VolumeError::RecoveryNeeded),
         Some(family) if size >= TCRYPT_HEADERS => {
             let of = format!("the {} volume that says nothing of itself", family.format());
             (TCRYPT_HEADERS, of, false)
@@ -88,6 +91,7 @@ pub fn backup_header(place: &Place, options: &Options) -> Result<HeaderBackup, V
 /// # Errors
 /// Those of [`backup_header`], and [`VolumeError::Block`] if the file cannot be written, or is there.
 pub fn save_header(place: &Place, output: &Path, options: &Options) -> Result<String, VolumeError> {
+    check_new_name(output)?;
     let backup = backup_header(place, options)?;
     let file = NewFile::make(output, 0).map_err(|source| {
         VolumeError::Block(block::BlockError::Open {

@@ -1,6 +1,6 @@
 //! [`Chosen`]: what the data become, and whether they belong to their header.
 
-use super::super::create::usual_key_bytes;
+use super::super::create::{check_has_key, usual_key_bytes};
 use super::super::wipe::check_cipher;
 use super::super::{Options, impossible};
 use super::{Caller, several_segments};
@@ -109,6 +109,7 @@ impl Chosen {
             None => encryption.parse()?,
         };
         let size = data.geometry().size;
+        check_has_key(spec)?;
         let usual = usual_key_bytes(&spec);
         let warnings = check_cipher(Use::Reencrypt, spec, size, &options.accepted);
         let warnings = warnings.map_err(|error| {

@@ -5,7 +5,7 @@ use super::{Caller, several_segments, standing, work};
 use crate::judge::{self, State, Use};
 use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions};
 use crate::luks2::{Segment, SegmentKind, SegmentSize};
-use crate::operate::create::{natural_sector_size, usual_key_bytes};
+use crate::operate::create::{check_has_key, natural_sector_size, usual_key_bytes};
 use crate::operate::reencrypt::no_journal;
 use crate::operate::resize::is_blank;
 use crate::operate::wipe::check_cipher;
@@ -79,6 +79,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             "Choose a smaller sector size, 512 for instance; nothing was changed.",
         ));
     }
+    check_has_key(spec)?;
     let passphrase = caller.new_secret()?;
     let key_bytes = said.key_bytes()?;
     let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
