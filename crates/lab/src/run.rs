@@ -45,6 +45,8 @@ pub use self::error::RunError;
 pub use self::id::{new_id, seed_of_now};
 pub use self::prepare::{Filling, Step, Told, prepare};
 
+use self::error::only_by_the_program;
+use crate::error::LabError;
 use crate::experiment::{Changes, Experiment};
 use crate::record::Run;
 use crate::session::{Observer, Session, Visit};
@@ -81,7 +83,7 @@ impl Request {
 
     fn of(experiment: Experiment) -> Result<Self, RunError> {
         match experiment {
-            Experiment::FileSystems(plan) => Err(RunError::FileSystems { plan: plan.name }),
+            Experiment::FileSystems(plan) => Err(only_by_the_program(&plan.name).into()),
             experiment => Ok(Self {
                 experiment,
                 at: None,
@@ -98,7 +100,9 @@ impl Request {
     /// [`RunError::OnlyTheProgram`] for overwriting and an energy sensor.
     pub fn changed(mut self, changes: &Changes) -> Result<Self, RunError> {
         if changes.overwrite || changes.energy.is_some() {
-            return Err(RunError::OnlyTheProgram);
+            let what =
+                "only the program cryptmark overwrites what is there, or reads an energy sensor";
+            return Err(LabError::invalid(what, "Leave it out.").into());
         }
         self.experiment = self.experiment.changed(changes)?;
         self.at = changes.at.clone().or(self.at);
@@ -138,7 +142,7 @@ impl Request {
     ///
     /// # Errors
     /// [`RunError::Storage`], for a file or a device with
-    /// [`StorageError::NotADirectory`](crate::system::StorageError::NotADirectory);
+    /// [`LabError`];
     /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
     /// measured before; [`RunError::Stopped`] if nothing was.
     pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {
@@ -151,7 +155,7 @@ impl Request {
         let prepared = self.prepare(&mut told);
         let (session, _storage) = prepared.map_err(|error| match stop.load(Ordering::Relaxed) {
             true => RunError::Stopped,
-            false => error,
+            false => error.into(),
         })?;
         let session = session.built_as(env!("CARGO_PKG_VERSION"));
         let (run, outcome) = session.measure(&stop, &mut Watcher(&mut told));
@@ -166,7 +170,7 @@ impl Request {
         }
     }
 
-    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'static>, Storage), RunError> {
+    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'static>, Storage), LabError> {
         let seed = self.seed.unwrap_or_else(seed_of_now);
         let place = |filling: &mut Filling<'_>| {
             let Experiment::Devices(devices) = &self.experiment else {
