@@ -31,17 +31,17 @@ impl LabError {
         }))
     }
 
-    /// What was asked cannot be.
+    /// An error of a request that cannot be met.
     pub fn invalid(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::new(Verdict::BadInput, what, remedy)
     }
 
-    /// What was asked was possible, and went wrong.
+    /// An error of a request that was possible, and went wrong.
     pub fn failed(what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self::new(Verdict::Failed, what, remedy)
     }
 
-    /// The user asked to stop.
+    /// The end of something that the user asked to stop.
     pub fn interrupted(remedy: impl Into<String>) -> Self {
         Self::new(Verdict::Interrupted, "interrupted", remedy)
     }

@@ -68,7 +68,7 @@ impl Request {
     /// Reads a shipped plan by name, or a file by a path that ends in `.toml`.
     ///
     /// # Errors
-    /// [`RunError::Plan`]; [`RunError::FileSystems`] for what only the program measures.
+    /// [`RunError::Refused`], also for what only the program measures.
     pub fn load(name_or_path: &str) -> Result<Self, RunError> {
         Self::of(Experiment::load(name_or_path)?)
     }
@@ -96,8 +96,8 @@ impl Request {
     /// given, and in memory otherwise. Without a `seed`, each run has its own.
     ///
     /// # Errors
-    /// [`RunError::Plan`] for an impossible value, and for what would have no effect;
-    /// [`RunError::OnlyTheProgram`] for overwriting and an energy sensor.
+    /// [`RunError::Refused`] for an impossible value, for what would have no effect, and for
+    /// overwriting and an energy sensor.
     pub fn changed(mut self, changes: &Changes) -> Result<Self, RunError> {
         if changes.overwrite || changes.energy.is_some() {
             let what =
@@ -113,7 +113,7 @@ impl Request {
     /// Measures devices by a file in this directory, and not in memory.
     ///
     /// # Errors
-    /// [`RunError::Plan`] if the experiment uses no storage.
+    /// [`RunError::Refused`] if the experiment uses no storage.
     pub fn at(self, directory: impl Into<PathBuf>) -> Result<Self, RunError> {
         self.changed(&Changes {
             at: Some(directory.into()),
@@ -124,7 +124,7 @@ impl Request {
     /// Sets the seed of offsets and data; the same seed visits the same blocks.
     ///
     /// # Errors
-    /// [`RunError::Plan`] if the experiment has no use for one.
+    /// [`RunError::Refused`] if the experiment has no use for one.
     pub fn seed(self, seed: u64) -> Result<Self, RunError> {
         self.changed(&Changes {
             seed: Some(seed),
@@ -141,10 +141,8 @@ impl Request {
     /// has the cells that were measured.
     ///
     /// # Errors
-    /// [`RunError::Storage`], for a file or a device with
-    /// [`LabError`];
-    /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
-    /// measured before; [`RunError::Stopped`] if nothing was.
+    /// [`RunError::Refused`] for a place that is no directory, and if no system can be opened;
+    /// [`RunError::Failed`], with what was measured before; [`RunError::Stopped`] if nothing was.
     pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {
         let stop = AtomicBool::new(false);
         let mut told = |step: Step<'_>| {

@@ -175,8 +175,7 @@ impl<'a> Session<'a> {
     /// may end the session.
     ///
     /// # Errors
-    /// [`LabError`] if
-    /// `filling` ended it.
+    /// [`LabError`], also if `filling` ended it.
     pub fn of_devices(
         devices: &Devices,
         storage: &Storage,

@@ -71,8 +71,7 @@ pub type Filling<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 /// The storage must live until the session has measured.
 ///
 /// # Errors
-/// [`RunError::Storage`] and [`RunError::Session`], also if `told` stops it;
-/// [`RunError::FileSystems`].
+/// [`LabError`], also if `told` stops it.
 pub fn prepare(
     experiment: &Experiment,
     seed: u64,

@@ -367,8 +367,7 @@ impl<'a> Session<'a> {
     /// File systems by `plan`; `id` names the run.
     ///
     /// # Errors
-    /// [`LabError`] if nothing can be measured,
-    /// [`LabError`].
+    /// [`LabError`], also if nothing can be measured.
     pub fn of_file_systems(
         plan: &FileSystems,
         surroundings: Surroundings<'a>,

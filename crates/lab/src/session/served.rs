@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// added to `absent`.
 ///
 /// # Errors
-/// [`LabError`] if our own server fails, [`LabError`].
+/// [`LabError`] if our own server fails.
 pub(super) fn open(
     system: &SystemId,
     devices: &Devices,

@@ -45,8 +45,7 @@ pub(crate) fn table_line(
 /// `engine`. A file gets a loop device, which bypasses the page cache if possible.
 ///
 /// # Errors
-/// [`LabError`] if the kernel lacks dm-crypt or this
-/// cipher; [`LabError`].
+/// [`LabError`], also if the kernel lacks dm-crypt or this cipher.
 pub(super) fn target(
     reach: Option<&Reach>,
     size: u64,

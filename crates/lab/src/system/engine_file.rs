@@ -137,7 +137,7 @@ impl EngineClient {
     /// it.
     ///
     /// # Errors
-    /// [`LabError`], or [`LabError`] with its reason.
+    /// [`LabError`], with the reason if the server gives one.
     pub fn start(
         program: &Path,
         apart: bool,

@@ -121,7 +121,7 @@ impl Living {
     ///
     /// # Errors
     /// [`LabError`] names the number that is impossible;
-    /// [`LabError`] if `report` ended it.
+    /// [`LabError`], also if `report` ended it.
     pub fn live(
         &self,
         policy: TrimPolicy,

@@ -103,7 +103,7 @@ impl Simulated {
     /// bytes written to the drive so far, and may end the filling.
     ///
     /// # Errors
-    /// [`LabError`] if `filling` ended it.
+    /// [`LabError`], also if `filling` ended it.
     pub fn open(
         name: &str,
         size: u64,

@@ -134,8 +134,7 @@ impl Storage {
     /// storage; `size` and `engine` are those of a [`Place`]. Nothing is overwritten.
     ///
     /// # Errors
-    /// [`LabError`], with [`LabError`] for a file, a device or an export;
-    /// nothing stays behind.
+    /// [`LabError`], also for a file, a device or an export; nothing stays behind.
     pub fn in_directory(
         directory: &Path,
         size: u64,

@@ -30,7 +30,7 @@ const SERVED: &str = ".veracrypt_aux_mnt";
 /// by `reach`.
 ///
 /// # Errors
-/// [`LabError`] with what it said, [`LabError`].
+/// [`LabError`] with what it said.
 pub(super) fn mount(
     version: String,
     storage: &dyn BlockDevice,

@@ -241,7 +241,7 @@ pub struct Number {
 /// `probes`, over the same bytes. `report` gets the number of simulations so far.
 ///
 /// # Errors
-/// [`LabError`] if `stop` was set.
+/// [`LabError`], also if `stop` was set.
 pub fn fit(
     from: &Preset,
     probes: &[Probe],
