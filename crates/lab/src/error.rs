@@ -64,7 +64,7 @@ impl LabError {
     }
 
     /// The same error as a failure of what was possible.
-    pub(crate) fn as_failed(mut self) -> Self {
+    pub(crate) fn into_failure(mut self) -> Self {
         self.0.verdict = Verdict::Failed;
         self
     }

@@ -40,5 +40,5 @@ pub fn timer_cost(
         Ok(trial::run(target.device(), &workload, options)?.mb_s())
     };
     rate(true, 0)?;
-    Ok(stats::in_turns(u64::from(pairs), rate)?)
+    stats::in_turns(u64::from(pairs), rate)
 }

@@ -540,7 +540,7 @@ impl<'a> Session<'a> {
                         boot(kernel, &arguments, folder, &halt)
                     }
                     false => agent::run_here(program, &arguments, needs_root, &halt)
-                        .map_err(LabError::as_failed),
+                        .map_err(LabError::into_failure),
                 }
             });
             let begins = agent.begins(stop)?;
