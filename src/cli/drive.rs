@@ -14,7 +14,7 @@ use ::drive::DriveError;
 use ::drive::preset::Preset;
 use clap::{Args, Subcommand};
 use lab::experiment::{NoShare, Share};
-use lab::system::simulated::{SimulatedError, preset, toml};
+use lab::system::simulated::{preset, toml};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::ops::ControlFlow;
@@ -85,16 +85,6 @@ fn show(name: &str) -> Result<(), Failure> {
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
         Self::of(2, &error, error.remedy())
-    }
-}
-
-impl From<SimulatedError> for Failure {
-    fn from(error: SimulatedError) -> Self {
-        let code = match error {
-            SimulatedError::Interrupted => 130,
-            _ => 2,
-        };
-        Self::of(code, &error, error.remedy())
     }
 }
 

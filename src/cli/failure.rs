@@ -4,17 +4,13 @@ use super::remedy::by_option;
 use block::BlockError;
 use block::signature::Wrapped;
 use block::transfer::TransferError;
+use lab::LabError;
 use lab::energy::Fault;
 use lab::estimate::EstimateError;
-use lab::experiment::PlanError;
-use lab::file_system::FileSystemError;
 use lab::import::ImportError;
 use lab::run::RunError;
-use lab::session::SessionError;
 use lab::shard::ShardError;
 use lab::store::StoreError;
-use lab::system::StorageError;
-use lab::system::simulated::SimulatedError;
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::fmt;
@@ -140,12 +136,6 @@ impl From<ImportError> for Failure {
     }
 }
 
-impl From<PlanError> for Failure {
-    fn from(error: PlanError) -> Self {
-        Self::of(2, &error, error.remedy())
-    }
-}
-
 impl From<ShardError> for Failure {
     fn from(error: ShardError) -> Self {
         Self::of(2, &error, error.remedy())
@@ -165,18 +155,6 @@ impl From<Fault> for Failure {
 impl From<EstimateError> for Failure {
     fn from(error: EstimateError) -> Self {
         Self::of(2, &error, error.remedy())
-    }
-}
-
-impl From<StorageError> for Failure {
-    fn from(error: StorageError) -> Self {
-        let code = match &error {
-            error if error.interrupted() => 130,
-            error if error.protects_data() => 4,
-            error if error.failed() => 1,
-            _ => 2,
-        };
-        Self::of(code, &error, error.remedy())
     }
 }
 
@@ -203,13 +181,7 @@ impl From<VolumeError> for Failure {
             ) => return Self::from(*error).after(change, remedy),
             (error, _) => error,
         };
-        let code = match error.verdict() {
-            Verdict::Failed => 1,
-            Verdict::BadInput => 2,
-            Verdict::WrongSecret => 3,
-            Verdict::Protected => 4,
-            Verdict::Interrupted => 130,
-        };
+        let code = code_of(error.verdict());
         let remedy = match &error {
             // The lab takes directories as well, and a volume does not.
             VolumeError::Block(BlockError::NotADevice { .. }) => {
@@ -272,44 +244,17 @@ impl From<TransferError> for Failure {
     }
 }
 
-impl From<FileSystemError> for Failure {
-    fn from(error: FileSystemError) -> Self {
-        use FileSystemError as E;
-        let code = match &error {
-            E::Interrupted => 130,
-            E::NotRoot
-            | E::TooSmall { .. }
-            | E::Full { .. }
-            | E::NoProgram { .. }
-            | E::NoModule { .. }
-            | E::OnlyInLab
-            | E::NoCryptoloopCipher { .. }
-            | E::NoDirectory { .. } => 2,
-            _ => 1,
-        };
-        Self::of(code, &error, error.remedy())
-    }
-}
-
-impl From<SessionError> for Failure {
-    fn from(error: SessionError) -> Self {
-        let code = match &error {
-            SessionError::Interrupted | SessionError::Simulated(SimulatedError::Interrupted) => 130,
-            SessionError::Plan(_) | SessionError::Absent(_) | SessionError::Simulated(_) => 2,
-            _ => 1,
-        };
-        Self::of(code, &error, error.remedy())
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::of(code_of(error.verdict()), &error, error.remedy())
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Self {
         match error {
-            RunError::Plan(error) => error.into(),
-            RunError::Storage(error) => error.into(),
-            RunError::Session(error) => error.into(),
-            RunError::Failed { source, .. } => source.into(),
-            error => Self::of(2, &error, error.remedy()),
+            RunError::Refused(error) | RunError::Failed { source: error, .. } => error.into(),
+            RunError::Stopped => Self::of(2, &error, error.remedy()),
         }
     }
 }
@@ -347,6 +292,17 @@ impl From<StoreError> for Failure {
 impl From<::report::compare::CompareError> for Failure {
     fn from(error: ::report::compare::CompareError) -> Self {
         Self::of(2, &error, error.remedy())
+    }
+}
+
+/// The exit code for what an error means.
+fn code_of(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Failed => 1,
+        Verdict::BadInput => 2,
+        Verdict::WrongSecret => 3,
+        Verdict::Protected => 4,
+        Verdict::Interrupted => 130,
     }
 }
 

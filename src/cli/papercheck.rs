@@ -2,8 +2,9 @@
 
 use super::{Failure, print};
 use clap::Args;
+use lab::LabError;
 use lab::published::claims::{Claim, Finding, check};
-use lab::published::{Document, Row, TableError, rows};
+use lab::published::{Document, Row, rows};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,7 @@ pub struct PapercheckOptions {
 /// Runs the command.
 pub fn run(options: &PapercheckOptions) -> Result<(), Failure> {
     let file = &options.file;
-    let within = |error: TableError| {
-        Failure::of(2, &error, error.remedy()).within(&file.display().to_string())
-    };
+    let within = |error: LabError| Failure::from(error).within(&file.display().to_string());
     let known = |document: &Document| file.as_os_str() == document.name();
     let rows = match Document::ALL.into_iter().find(known) {
         Some(document) => document.rows(),

@@ -72,8 +72,7 @@ mod tests {
     use crate::cli::Failure;
     use block::BlockError;
     use clap::{Command, CommandFactory};
-    use lab::session::SessionError;
-    use lab::trial::TrialError;
+    use lab::LabError;
 
     fn options(command: &Command) -> Vec<String> {
         let own = command
@@ -102,11 +101,7 @@ mod tests {
             needed: 2,
             available: 1,
         };
-        let deep = SessionError::Trial {
-            workload: "w".into(),
-            label: "l".into(),
-            source: Box::new(TrialError::Queue(full)),
-        };
+        let deep = LabError::from(full);
         let told =
             "Free some space, choose a smaller --size, or point --at to another file system.";
         assert_eq!(Failure::from(deep).remedy(), told);

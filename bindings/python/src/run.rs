@@ -4,10 +4,11 @@ use crate::arguments::Arguments;
 use crate::errors::exception;
 use crate::signals::Signals;
 use bytesize::ByteSize;
+use lab::Verdict;
 use lab::experiment::Changes;
 use lab::record;
 use lab::run::{Request, RunError};
-use lab::system::{StorageError, SystemId};
+use lab::system::SystemId;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -54,14 +55,11 @@ pub fn run(py: Python<'_>, given: Arguments<'_>) -> PyResult<(String, Py<PyList>
 /// `error` as an exception.
 fn raised(py: Python<'_>, error: &RunError) -> PyErr {
     let kind = match error {
-        RunError::Plan(_)
-        | RunError::FileSystems { .. }
-        | RunError::OnlyTheProgram
-        | RunError::Storage(StorageError::NotADirectory { .. }) => "BadInput",
+        RunError::Refused(refused) if refused.verdict() == Verdict::BadInput => "BadInput",
         RunError::Stopped => return PyKeyboardInterrupt::new_err(()),
-        RunError::Storage(_) | RunError::Session(_) | RunError::Failed { .. } => "Failed",
+        RunError::Refused(_) | RunError::Failed { .. } => "Failed",
     };
-    exception(py, kind, &with_causes(error), &error.remedy(), None)
+    exception(py, kind, &with_causes(error), error.remedy(), None)
 }
 
 /// One dictionary a trial, with the columns of the CSV and of Parquet.

@@ -15,10 +15,11 @@ use block::layer::Delay;
 use block::{BlockDevice, ByteRange, RamDevice};
 use bytesize::ByteSize;
 use cipher::{CipherSpec, IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, SectorSize};
+use cryptmark_lab::LabError;
 use cryptmark_lab::clock::Clock;
 use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::Verdict;
-use cryptmark_lab::session::{Session, SessionError, Unwatched};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::stats;
 use cryptmark_lab::system::{Encryption, Place, Storage, SystemId, Target};
 use cryptmark_lab::timer_cost::timer_cost;
@@ -32,7 +33,7 @@ use std::time::Duration;
 use volume::CryptDevice;
 
 /// A session of `plan` over `storage`.
-fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, LabError> {
     let filling = &mut |_| ControlFlow::Continue(());
     Session::of_devices(plan, storage, seed, "id".into(), filling)
 }

@@ -9,7 +9,7 @@ mod battery;
 
 pub use battery::{Battery, Drain};
 
-use crate::experiment::PlanError;
+use crate::error::LabError;
 use crate::experiment::syntax;
 use crate::file_system::Kernel;
 use crate::record::{Run, Tier, Trial};
@@ -99,7 +99,7 @@ pub enum EstimateError {
     },
     /// The file is not a valid description of a machine.
     #[error(transparent)]
-    Syntax(Box<PlanError>),
+    Syntax(Box<LabError>),
     /// A number that no machine has.
     #[error("{name}: {key} = {value} is not possible")]
     Value {

@@ -25,8 +25,8 @@ pub(crate) use derivations::workload as derivation_workload;
 pub use devices::Devices;
 pub(crate) use devices::are_drives;
 pub use encryptions::Sizes;
-pub use error::PlanError;
 pub(crate) use error::syntax;
+pub use error::unused_rate;
 pub use file_systems::FileSystems;
 pub(crate) use lives::of_drive;
 pub use lives::{Lives, NoShare, Place, Share};
@@ -35,6 +35,7 @@ pub use settings::Setting;
 pub(crate) use shipped::read;
 pub use shipped::{other_names, shipped, toml};
 
+use crate::error::LabError;
 use crate::record::Tier;
 use crate::system::SystemId;
 use crate::workload::Workload;
@@ -63,8 +64,8 @@ impl Experiment {
     /// Reads a shipped plan by name, or a file by a path that ends in `.toml`.
     ///
     /// # Errors
-    /// Any [`PlanError`].
-    pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+    /// Any [`LabError`].
+    pub fn load(name_or_path: &str) -> Result<Self, LabError> {
         let (name, text) = read(name_or_path)?;
         Self::parse(&name, &text)
     }
@@ -73,8 +74,8 @@ impl Experiment {
     /// lives.
     ///
     /// # Errors
-    /// Any [`PlanError`].
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// Any [`LabError`].
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         // Text that is not TOML is reported by the parser that is called below.
         let table: toml::Table = text.parse().unwrap_or_default();
         let tier = table.get("tier").and_then(toml::Value::as_str);
@@ -90,9 +91,9 @@ impl Experiment {
     /// The experiment with `changes`, checked as a whole.
     ///
     /// # Errors
-    /// [`PlanError::NotTaken`] for a change that would have no effect, and those of an impossible
+    /// [`LabError`] for a change that would have no effect, and those of an impossible
     /// value.
-    pub fn changed(mut self, changes: &Changes) -> Result<Self, PlanError> {
+    pub fn changed(mut self, changes: &Changes) -> Result<Self, LabError> {
         match &mut self {
             Self::Ciphers(ciphers) => ciphers.apply(changes),
             Self::Devices(devices) => devices.apply(changes)?,
@@ -128,7 +129,7 @@ impl Experiment {
         }
     }
 
-    pub(crate) fn validate(&self) -> Result<(), PlanError> {
+    pub(crate) fn validate(&self) -> Result<(), LabError> {
         match self {
             Self::Ciphers(ciphers) => ciphers.validate(),
             Self::Devices(devices) => devices.validate(),
@@ -212,7 +213,7 @@ fn from_toml<T: DeserializeOwned>(
     name: &str,
     text: &str,
     refuses: impl Fn(Setting) -> Option<&'static str>,
-) -> Result<T, PlanError> {
+) -> Result<T, LabError> {
     toml::from_str(text).map_err(|error| {
         let unknown = error.message().strip_prefix("unknown field `");
         let key = unknown.and_then(|rest| rest.split('`').next());
@@ -225,24 +226,25 @@ fn from_toml<T: DeserializeOwned>(
 }
 
 /// Refuses a number out of its range.
-fn within(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), PlanError> {
+fn within(key: &'static str, value: u64, low: u64, high: u64) -> Result<(), LabError> {
     match (low..=high).contains(&value) {
         true => Ok(()),
-        false => Err(PlanError::Range {
-            key,
-            value,
-            low,
-            high,
-        }),
+        false => Err(LabError::invalid(
+            format!("{key} = {value} is not between {low} and {high}"),
+            "Change the value. `cryptmark plans show quick` prints a plan to copy.",
+        )),
     }
 }
 
 /// Refuses names that stand twice.
-fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), PlanError> {
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), LabError> {
     let mut seen = std::collections::BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
-            return Err(PlanError::DuplicateWorkload(name.to_owned()));
+            return Err(LabError::invalid(
+                format!("two workloads are named {name:?}"),
+                "Give every workload its own name.",
+            ));
         }
     }
     Ok(())

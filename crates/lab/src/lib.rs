@@ -38,6 +38,7 @@
 pub mod clock;
 #[doc(hidden)]
 pub mod energy;
+mod error;
 #[doc(hidden)]
 pub mod estimate;
 pub mod experiment;
@@ -71,3 +72,5 @@ pub mod timer_cost;
 pub mod trial;
 #[doc(hidden)]
 pub mod workload;
+
+pub use error::{LabError, Verdict};

@@ -45,6 +45,8 @@ pub use self::error::RunError;
 pub use self::id::{new_id, seed_of_now};
 pub use self::prepare::{Filling, Step, Told, prepare};
 
+use self::error::only_by_the_program;
+use crate::error::LabError;
 use crate::experiment::{Changes, Experiment};
 use crate::record::Run;
 use crate::session::{Observer, Session, Visit};
@@ -66,7 +68,7 @@ impl Request {
     /// Reads a shipped plan by name, or a file by a path that ends in `.toml`.
     ///
     /// # Errors
-    /// [`RunError::Plan`]; [`RunError::FileSystems`] for what only the program measures.
+    /// [`RunError::Refused`], also for what only the program measures.
     pub fn load(name_or_path: &str) -> Result<Self, RunError> {
         Self::of(Experiment::load(name_or_path)?)
     }
@@ -81,7 +83,7 @@ impl Request {
 
     fn of(experiment: Experiment) -> Result<Self, RunError> {
         match experiment {
-            Experiment::FileSystems(plan) => Err(RunError::FileSystems { plan: plan.name }),
+            Experiment::FileSystems(plan) => Err(only_by_the_program(&plan.name).into()),
             experiment => Ok(Self {
                 experiment,
                 at: None,
@@ -94,11 +96,13 @@ impl Request {
     /// given, and in memory otherwise. Without a `seed`, each run has its own.
     ///
     /// # Errors
-    /// [`RunError::Plan`] for an impossible value, and for what would have no effect;
-    /// [`RunError::OnlyTheProgram`] for overwriting and an energy sensor.
+    /// [`RunError::Refused`] for an impossible value, for what would have no effect, and for
+    /// overwriting and an energy sensor.
     pub fn changed(mut self, changes: &Changes) -> Result<Self, RunError> {
         if changes.overwrite || changes.energy.is_some() {
-            return Err(RunError::OnlyTheProgram);
+            let what =
+                "only the program cryptmark overwrites what is there, or reads an energy sensor";
+            return Err(LabError::invalid(what, "Leave it out.").into());
         }
         self.experiment = self.experiment.changed(changes)?;
         self.at = changes.at.clone().or(self.at);
@@ -109,7 +113,7 @@ impl Request {
     /// Measures devices by a file in this directory, and not in memory.
     ///
     /// # Errors
-    /// [`RunError::Plan`] if the experiment uses no storage.
+    /// [`RunError::Refused`] if the experiment uses no storage.
     pub fn at(self, directory: impl Into<PathBuf>) -> Result<Self, RunError> {
         self.changed(&Changes {
             at: Some(directory.into()),
@@ -120,7 +124,7 @@ impl Request {
     /// Sets the seed of offsets and data; the same seed visits the same blocks.
     ///
     /// # Errors
-    /// [`RunError::Plan`] if the experiment has no use for one.
+    /// [`RunError::Refused`] if the experiment has no use for one.
     pub fn seed(self, seed: u64) -> Result<Self, RunError> {
         self.changed(&Changes {
             seed: Some(seed),
@@ -137,10 +141,8 @@ impl Request {
     /// has the cells that were measured.
     ///
     /// # Errors
-    /// [`RunError::Storage`], for a file or a device with
-    /// [`StorageError::NotADirectory`](crate::system::StorageError::NotADirectory);
-    /// [`RunError::Session`] if no system can be opened; [`RunError::Failed`], with what was
-    /// measured before; [`RunError::Stopped`] if nothing was.
+    /// [`RunError::Refused`] for a place that is no directory, and if no system can be opened;
+    /// [`RunError::Failed`], with what was measured before; [`RunError::Stopped`] if nothing was.
     pub fn measure(&self, told: &mut Told<'_>) -> Result<Run, RunError> {
         let stop = AtomicBool::new(false);
         let mut told = |step: Step<'_>| {
@@ -151,7 +153,7 @@ impl Request {
         let prepared = self.prepare(&mut told);
         let (session, _storage) = prepared.map_err(|error| match stop.load(Ordering::Relaxed) {
             true => RunError::Stopped,
-            false => error,
+            false => error.into(),
         })?;
         let session = session.built_as(env!("CARGO_PKG_VERSION"));
         let (run, outcome) = session.measure(&stop, &mut Watcher(&mut told));
@@ -166,7 +168,7 @@ impl Request {
         }
     }
 
-    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'static>, Storage), RunError> {
+    fn prepare(&self, told: &mut Told<'_>) -> Result<(Session<'static>, Storage), LabError> {
         let seed = self.seed.unwrap_or_else(seed_of_now);
         let place = |filling: &mut Filling<'_>| {
             let Experiment::Devices(devices) = &self.experiment else {

@@ -13,7 +13,6 @@
 
 mod cell;
 mod energy;
-mod error;
 #[cfg(target_os = "linux")]
 pub mod file_system;
 mod lives;
@@ -33,7 +32,6 @@ mod subject;
 mod toy;
 pub mod unlock;
 
-pub use self::error::SessionError;
 pub use self::observer::{Observer, Unwatched, Visit};
 
 use self::cell::Cell;
@@ -43,7 +41,8 @@ use self::lives::AllLives;
 use self::opened::Opened;
 use crate::clock::Clock;
 use crate::energy::Metering;
-use crate::experiment::{Ciphers, Derivations, Devices, PlanError, Schedule};
+use crate::error::LabError;
+use crate::experiment::{Ciphers, Derivations, Devices, Schedule};
 use crate::probe::{self, StealMeter};
 use crate::published::repeats::Beside;
 use crate::record::{Host, Run};
@@ -51,6 +50,7 @@ use crate::system::unlock::Recipe;
 use crate::system::{Storage, Target};
 use crate::workload::Workload;
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -104,6 +104,33 @@ fn ended(mut run: Run, steal: Option<f64>, whole: bool) -> Run {
     run
 }
 
+/// The refusal of a session without any system.
+fn all_absent<T: AsRef<str>>(absent: &[T]) -> LabError {
+    let absent: Vec<&str> = absent.iter().map(T::as_ref).collect();
+    LabError::invalid(
+        format!(
+            "none of the requested systems is available: {}",
+            absent.join("; ")
+        ),
+        "`cryptmark doctor` shows what this machine can measure and what is missing.",
+    )
+}
+
+/// The end of a session whose observer could not keep what was measured.
+fn not_kept(error: Box<dyn Error + Send + Sync>) -> LabError {
+    LabError::failed(
+        "the measurements could not be stored",
+        "Check the store's path and free space, then run again.",
+    )
+    .because(error)
+}
+
+/// The end of a session by a repetition that failed.
+fn failed_trial(workload: &Workload, label: &str, error: LabError) -> LabError {
+    let remedy = error.remedy().to_owned();
+    LabError::failed(format!("{} on {label}", workload.name), remedy).because(error)
+}
+
 /// How a session comes to its samples.
 enum Way<'a> {
     /// In rounds, or in slices until all is decided, as the plan says.
@@ -148,17 +175,14 @@ impl<'a> Session<'a> {
     /// may end the session.
     ///
     /// # Errors
-    /// [`SessionError::Target`], [`SessionError::Simulated`], [`SessionError::Plan`],
-    /// [`SessionError::Absent`];
-    /// [`SimulatedError::Interrupted`](crate::system::simulated::SimulatedError::Interrupted) if
-    /// `filling` ended it.
+    /// [`LabError`], also if `filling` ended it.
     pub fn of_devices(
         devices: &Devices,
         storage: &Storage,
         seed: u64,
         id: String,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         let plan = Arc::new(devices.schedule());
         let mut opened = Opened::over(storage, devices, &plan, seed, filling)?;
         opened.warnings.splice(0..0, storage.warnings.clone());
@@ -168,8 +192,8 @@ impl<'a> Session<'a> {
     /// Opens every cipher by every system.
     ///
     /// # Errors
-    /// [`SessionError::Bare`], [`SessionError::Plan`], [`SessionError::Absent`].
-    pub fn of_ciphers(ciphers: &Ciphers, seed: u64, id: String) -> Result<Self, SessionError> {
+    /// [`LabError`].
+    pub fn of_ciphers(ciphers: &Ciphers, seed: u64, id: String) -> Result<Self, LabError> {
         let plan = Arc::new(ciphers.schedule());
         let opened = Opened::bare(ciphers, &plan)?;
         let alone = (ciphers.recipes()?, ciphers.iter_time);
@@ -184,9 +208,9 @@ impl<'a> Session<'a> {
         seed: u64,
         id: String,
         opened: Opened,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         if opened.cells.is_empty() {
-            return Err(SessionError::Absent(opened.absent));
+            return Err(all_absent(&opened.absent));
         }
         let mut warnings = opened.warnings;
         let absent = opened.absent.into_iter();
@@ -198,14 +222,14 @@ impl<'a> Session<'a> {
     /// and the last is the first again.
     ///
     /// # Errors
-    /// [`SessionError::Plan`].
+    /// [`LabError`].
     pub fn over_targets(
         devices: &Devices,
         storage: &Storage,
         targets: Vec<Target>,
         seed: u64,
         id: String,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         let plan = Arc::new(devices.schedule());
         let cell = |target| Cell::device(target, devices, &plan, storage);
         let cells = targets.into_iter().map(cell).collect();
@@ -216,13 +240,13 @@ impl<'a> Session<'a> {
     /// Key derivations by `recipes`.
     ///
     /// # Errors
-    /// [`SessionError::Plan`].
+    /// [`LabError`].
     pub fn of_derivations(
         derivations: &Derivations,
         recipes: &[Recipe],
         seed: u64,
         id: String,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         let plan = Arc::new(derivations.schedule(recipes));
         let cells = |host: &Host| unlock::cells(recipes, derivations.iter_time, &plan, host);
         Self::of(Arc::clone(&plan), seed, id, Vec::new(), cells)
@@ -235,12 +259,12 @@ impl<'a> Session<'a> {
         id: String,
         warnings: Vec<String>,
         cells: impl FnOnce(&Host) -> Vec<Cell>,
-    ) -> Result<Self, SessionError> {
-        let beside = Beside::of(plan.published.as_ref()).map_err(PlanError::from)?;
+    ) -> Result<Self, LabError> {
+        let beside = Beside::of(plan.published.as_ref())?;
         let run = Run {
             paper: beside.paper(),
             conditioning: plan.steady.as_ref().map(|(steady, _)| steady.clone()),
-            marks: beside.marks(&plan.marks).map_err(PlanError::from)?,
+            marks: beside.marks(&plan.marks)?,
             ..begun(&plan.name, seed, id, warnings)
         };
         let cells = cells(&run.host);
@@ -281,7 +305,7 @@ impl<'a> Session<'a> {
         mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> (Run, Result<(), SessionError>) {
+    ) -> (Run, Result<(), LabError>) {
         let done = self.places_done();
         let way = std::mem::replace(&mut self.way, Way::Turns);
         let outcome = match (way, self.plan.until) {
@@ -310,7 +334,7 @@ impl<'a> Session<'a> {
         &mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let (recipes, iter_time) = std::mem::take(&mut self.alone);
         for (done, recipe) in recipes.iter().enumerate() {
             observer.visiting(&Visit {
@@ -325,15 +349,13 @@ impl<'a> Session<'a> {
             let trial = unlock::alone(recipe, iter_time, self.plan.repetitions, host, stop)?;
             let place = self.run.trials.len();
             self.run.trials.extend(trial);
-            observer
-                .keep(&self.run, &[place])
-                .map_err(SessionError::Keep)?;
+            observer.keep(&self.run, &[place]).map_err(not_kept)?;
         }
         Ok(())
     }
 
     /// Hands over the measured data if the last handover is long enough ago.
-    fn hand_over_in_time(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+    fn hand_over_in_time(&mut self, observer: &mut dyn Observer) -> Result<(), LabError> {
         let clock = Clock::get();
         if clock.now() - self.kept >= clock.ticks(KEPT_EVERY) {
             self.hand_over(observer)?;

@@ -30,17 +30,14 @@ pub use samples::Samples;
 
 use crate::clock::{self, Clock};
 use crate::energy::Spent;
+use crate::error::LabError;
 use crate::probe::CpuTimes;
-use crate::system::java::JavaError;
-use crate::system::simulated::SimulatedError;
-use crate::system::unlock::UnlockError;
 use crate::workload::Workload;
-use block::{BlockDevice, BlockError};
+use block::BlockDevice;
 use hdrhistogram::Histogram;
 use lane::Lane;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
-use thiserror::Error;
 
 /// The measurements of one repetition, over all its threads.
 #[derive(Clone, Debug)]
@@ -173,76 +170,9 @@ impl Ledger {
     }
 }
 
-/// Why a repetition did not finish.
-#[derive(Debug, Error)]
-pub enum TrialError {
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// A request failed.
-    #[error("{operation} of {length} bytes at byte {offset} failed")]
-    Request {
-        /// The requested operation.
-        operation: &'static str,
-        /// Offset of the first byte.
-        offset: u64,
-        /// Length, bytes.
-        length: u64,
-        /// Why.
-        source: BlockError,
-    },
-    /// The queue could not be opened.
-    #[error(transparent)]
-    Queue(#[from] BlockError),
-    /// Java did not measure.
-    #[error(transparent)]
-    Java(#[from] JavaError),
-    /// A key cannot be derived.
-    #[error(transparent)]
-    Unlock(UnlockError),
-    /// A drive cannot be simulated.
-    #[error(transparent)]
-    Simulated(SimulatedError),
-    /// The process that measures elsewhere has failed.
-    #[error("{what}")]
-    Agent {
-        /// The failure, in the agent's words.
-        what: String,
-        /// The remedy, in the agent's words.
-        remedy: String,
-    },
-}
-
-impl From<SimulatedError> for TrialError {
-    fn from(error: SimulatedError) -> Self {
-        match error {
-            SimulatedError::Interrupted => Self::Interrupted,
-            other => Self::Simulated(other),
-        }
-    }
-}
-
-impl From<UnlockError> for TrialError {
-    fn from(error: UnlockError) -> Self {
-        match error {
-            UnlockError::Interrupted => Self::Interrupted,
-            other => Self::Unlock(other),
-        }
-    }
-}
-
-impl TrialError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Interrupted => "Run it again to get the whole result.".to_owned(),
-            Self::Request { source, .. } | Self::Queue(source) => source.remedy().to_owned(),
-            Self::Java(error) => error.remedy().to_owned(),
-            Self::Unlock(error) => error.remedy(),
-            Self::Simulated(error) => error.remedy(),
-            Self::Agent { remedy, .. } => remedy.clone(),
-        }
-    }
+/// A repetition that the user asked to stop.
+pub(crate) fn interrupted() -> LabError {
+    LabError::interrupted("Run it again to get the whole result.")
 }
 
 /// How a repetition is measured.
@@ -266,12 +196,12 @@ pub struct Options<'a> {
 /// flight as all of them, each from its own share.
 ///
 /// # Errors
-/// [`TrialError`]; every buffer is back by then and nothing is in flight.
+/// [`LabError`]; every buffer is back by then and nothing is in flight.
 pub fn run(
     device: &dyn BlockDevice,
     workload: &Workload,
     options: Options<'_>,
-) -> Result<Sample, TrialError> {
+) -> Result<Sample, LabError> {
     let threads = workload.threads;
     let start_line = Barrier::new(threads as usize);
     let clock = options.clock;

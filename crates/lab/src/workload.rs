@@ -1,5 +1,6 @@
 //! [`Workload`]: what is asked of a device, as plain data.
 
+use crate::error::LabError;
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -108,41 +109,6 @@ pub enum Extent {
     Bytes(u64),
 }
 
-/// The reason why a workload is invalid, in terms of its own keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum WorkloadError {
-    /// `block_size` is not a possible request size.
-    #[error("block_size must be a multiple of 512 B from 512 B to 64 MiB")]
-    BlockSize,
-    /// `queue_depth` is out of range.
-    #[error("queue_depth must lie between 1 and 1024")]
-    QueueDepth,
-    /// `threads` is out of range.
-    #[error("threads must lie between 1 and 256")]
-    Threads,
-    /// `read_percent` is not a percentage, or the workload is not mixed.
-    #[error("read_percent must lie between 0 and 100 and is only for op = \"mixed\"")]
-    ReadPercent,
-    /// Nothing is written that could be flushed.
-    #[error("fsync is only for workloads that write to a device")]
-    Fsync,
-    /// `compressible` is not a percentage.
-    #[error("compressible must lie between 0 and 100")]
-    Compressible,
-    /// Not exactly one of `seconds` and `bytes` is given, or it is not positive.
-    #[error("give either seconds (0.001 to 86400) or bytes (at least one block)")]
-    Length,
-    /// A bare cipher has no queue to fill and nothing to store; only it can be cold.
-    #[error(
-        "op = \"encrypt\" and \"decrypt\" need queue_depth = 1 and no compressible; cold is only \
-         for them"
-    )]
-    Bare,
-    /// `queue_depth` × `threads` × `block_size` takes too much memory.
-    #[error("queue_depth × threads × block_size must stay below 4 GiB")]
-    Memory,
-}
-
 impl Workload {
     /// One request of `block_size` at a time, by one thread; it has no end yet.
     pub fn new(name: &str, pattern: Pattern, op: Mix, block_size: ByteSize) -> Self {
@@ -168,41 +134,56 @@ impl Workload {
     /// Checks every value once, when a plan is read.
     ///
     /// # Errors
-    /// [`WorkloadError`] names the key.
-    pub fn validate(&self) -> Result<(), WorkloadError> {
+    /// [`LabError`] names the key.
+    pub fn validate(&self) -> Result<(), LabError> {
+        let refused = |problem: &str| {
+            Err(LabError::invalid(
+                format!("workload {:?}: {problem}", self.name),
+                "Change the value. `cryptmark plans show quick` prints a plan to copy.",
+            ))
+        };
         let block = self.block_bytes();
         if !(512..=64 << 20).contains(&block) || !block.is_multiple_of(512) {
-            return Err(WorkloadError::BlockSize);
+            return refused("block_size must be a multiple of 512 B from 512 B to 64 MiB");
         }
         if !(1..=1024).contains(&self.queue_depth) {
-            return Err(WorkloadError::QueueDepth);
+            return refused("queue_depth must lie between 1 and 1024");
         }
         if !(1..=256).contains(&self.threads) {
-            return Err(WorkloadError::Threads);
+            return refused("threads must lie between 1 and 256");
         }
         if self
             .read_percent
             .is_some_and(|percent| percent > 100 || self.op != Mix::Mixed)
         {
-            return Err(WorkloadError::ReadPercent);
+            return refused(
+                "read_percent must lie between 0 and 100 and is only for op = \"mixed\"",
+            );
         }
         if self.fsync && (!self.writes() || self.op.is_bare()) {
-            return Err(WorkloadError::Fsync);
+            return refused("fsync is only for workloads that write to a device");
         }
         if self.compressible > 100 {
-            return Err(WorkloadError::Compressible);
+            return refused("compressible must lie between 0 and 100");
         }
         let bare = self.queue_depth == 1 && self.compressible == 0;
         if self.op.is_bare() && !bare || self.cold && !self.op.is_bare() {
-            return Err(WorkloadError::Bare);
+            return refused(
+                "op = \"encrypt\" and \"decrypt\" need queue_depth = 1 and no compressible; cold is only \
+                 for them",
+            );
         }
         match (self.seconds, self.bytes) {
             (Some(seconds), None) if (0.001..=86_400.0).contains(&seconds) => {}
             (None, Some(bytes)) if bytes.as_u64() >= block => {}
-            _ => return Err(WorkloadError::Length),
+            _ => {
+                return refused(
+                    "give either seconds (0.001 to 86400) or bytes (at least one block)",
+                );
+            }
         }
         if self.buffer_bytes() > Self::MEMORY {
-            return Err(WorkloadError::Memory);
+            return refused("queue_depth × threads × block_size must stay below 4 GiB");
         }
         Ok(())
     }
@@ -255,30 +236,29 @@ mod tests {
 
     #[test]
     fn impossible_values_are_named() {
-        use WorkloadError as E;
         type Spoil = fn(&mut Workload);
-        assert_eq!(valid().validate(), Ok(()));
-        let cases: [(E, Spoil); 18] = [
-            (E::BlockSize, |w| w.block_size = ByteSize::b(0)),
-            (E::BlockSize, |w| w.block_size = ByteSize::b(513)),
-            (E::BlockSize, |w| w.block_size = ByteSize::mib(65)),
-            (E::QueueDepth, |w| w.queue_depth = 0),
-            (E::QueueDepth, |w| w.queue_depth = 1025),
-            (E::Threads, |w| w.threads = 0),
-            (E::Threads, |w| w.threads = 257),
-            (E::ReadPercent, |w| w.read_percent = Some(50)),
-            (E::Compressible, |w| w.compressible = 101),
-            (E::Fsync, |w| w.fsync = true),
-            (E::Length, |w| w.seconds = None),
-            (E::Length, |w| w.seconds = Some(f64::NAN)),
-            (E::Length, |w| w.seconds = Some(0.0)),
-            (E::Length, |w| w.bytes = Some(ByteSize::mib(1))),
-            (E::Bare, |w| w.op = Mix::Encrypt),
-            (E::Bare, |w| w.cold = true),
-            (E::Bare, |w| {
+        valid().validate().unwrap();
+        let cases: [(&str, Spoil); 18] = [
+            ("block_size must be", |w| w.block_size = ByteSize::b(0)),
+            ("block_size must be", |w| w.block_size = ByteSize::b(513)),
+            ("block_size must be", |w| w.block_size = ByteSize::mib(65)),
+            ("queue_depth must", |w| w.queue_depth = 0),
+            ("queue_depth must", |w| w.queue_depth = 1025),
+            ("threads must lie", |w| w.threads = 0),
+            ("threads must lie", |w| w.threads = 257),
+            ("read_percent must", |w| w.read_percent = Some(50)),
+            ("compressible must", |w| w.compressible = 101),
+            ("fsync is only", |w| w.fsync = true),
+            ("give either", |w| w.seconds = None),
+            ("give either", |w| w.seconds = Some(f64::NAN)),
+            ("give either", |w| w.seconds = Some(0.0)),
+            ("give either", |w| w.bytes = Some(ByteSize::mib(1))),
+            ("need queue_depth = 1", |w| w.op = Mix::Encrypt),
+            ("need queue_depth = 1", |w| w.cold = true),
+            ("need queue_depth = 1", |w| {
                 (w.op, w.queue_depth, w.compressible) = (Mix::Decrypt, 1, 1);
             }),
-            (E::Memory, |w| {
+            ("below 4 GiB", |w| {
                 w.block_size = ByteSize::mib(64);
                 w.queue_depth = 1024;
             }),
@@ -286,7 +266,8 @@ mod tests {
         for (error, spoil) in cases {
             let mut workload = valid();
             spoil(&mut workload);
-            assert_eq!(workload.validate(), Err(error), "{workload:?}");
+            let refused = workload.validate().unwrap_err().to_string();
+            assert!(refused.contains(error), "{workload:?}: {refused}");
         }
     }
 

@@ -1,8 +1,9 @@
 //! Sessions of bare ciphers: the measured systems, and the comparisons between them.
 
-use cryptmark_lab::experiment::{Changes, Ciphers, Experiment, PlanError};
+use cryptmark_lab::LabError;
+use cryptmark_lab::experiment::{Changes, Ciphers, Experiment};
 use cryptmark_lab::record::{Run, Trial};
-use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
+use cryptmark_lab::session::{Observer, Session, Visit};
 use cryptmark_lab::system::peer::Library;
 use cryptmark_lab::system::{Bare, Encryption};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +53,7 @@ impl Observer for Silent<'_> {
     }
 }
 
-fn measure(text: &str, stop_after: u64) -> (Run, Result<(), SessionError>) {
+fn measure(text: &str, stop_after: u64) -> (Run, Result<(), LabError>) {
     let plan = Ciphers::parse("test", text).unwrap();
     let session = Session::of_ciphers(&plan, 42, "id".into()).unwrap();
     let stop = AtomicBool::new(false);
@@ -149,7 +150,7 @@ fn an_interrupted_session_keeps_whole_rounds() {
     );
     // A round is 3 + 1 visits of the first workload and 6 + 1 of the second.
     let (run, outcome) = measure(&one, 12);
-    assert!(matches!(outcome, Err(SessionError::Interrupted)));
+    assert!(outcome.unwrap_err().is_interrupted());
     assert!(run.partial);
     assert_eq!(run.trials.len(), 11);
     assert!(run.trials.iter().all(|trial| trial.repetitions == 1));
@@ -215,10 +216,9 @@ fn only_absent_systems_are_an_error() {
     let text = PLAN.replace("[\"builtin\", \"openssl\", \"libgcrypt\", ", "[");
     let plan = Ciphers::parse("test", &text).unwrap();
     let error = Session::of_ciphers(&plan, 42, "id".into()).err().unwrap();
-    assert!(
-        matches!(&error, SessionError::Absent(absent) if absent.len() >= 2),
-        "{error}"
-    );
+    let error = error.to_string();
+    assert!(error.starts_with("none of the requested"), "{error}");
+    assert!(error.contains("; "), "{error}");
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn bare_ciphers_and_devices_do_not_mix() {
     }
 }
 
-fn changed(text: &str, changes: Changes) -> Result<Ciphers, PlanError> {
+fn changed(text: &str, changes: Changes) -> Result<Ciphers, LabError> {
     match Experiment::parse("test", text)?.changed(&changes)? {
         Experiment::Ciphers(plan) => Ok(plan),
         other => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! The system's Java: its ciphers give what the engine gives, and nothing
 //! stays behind.
 
-use cryptmark_lab::system::java::{Direction, Java, JavaError, JavaRequest};
+use cryptmark_lab::system::java::{Direction, Java, JavaRequest};
 use cryptmark_lab::system::peer::Absent;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -96,7 +96,7 @@ fn what_java_has_not_is_refused() {
             ..REQUEST
         };
         let error = java.measure(&request, &ON).unwrap_err();
-        assert!(matches!(error, JavaError::NoCipher { .. }), "{error}");
+        assert!(error.to_string().contains("java has no"), "{error}");
         assert!(!error.remedy().is_empty());
     }
     let request = JavaRequest {
@@ -104,16 +104,8 @@ fn what_java_has_not_is_refused() {
         ..REQUEST
     };
     let error = java.measure(&request, &ON).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            JavaError::Blocks {
-                bytes: 1001,
-                block: 16
-            }
-        ),
-        "{error}"
-    );
+    let what = "1001 bytes are not a multiple of the block size of 16 bytes";
+    assert_eq!(error.to_string(), what);
 }
 
 /// A launcher that answers as `script` says; the folder is its life.
@@ -170,13 +162,13 @@ fn a_java_that_misbehaves_is_an_error() {
     let wrong = measured(
         "read line; echo ready; read line; echo time 5; read line; echo digest 00; read line",
     );
-    assert!(matches!(wrong, JavaError::WrongOutput { .. }), "{wrong}");
+    assert!(wrong.to_string().contains("gave a wrong"), "{wrong}");
     let ended = measured("echo out of memory >&2; exit 1");
     assert_eq!(ended.to_string(), "java ended: out of memory");
     let refused = measured("read line; echo error no such cipher; read line");
-    assert!(matches!(refused, JavaError::Refused { .. }), "{refused}");
+    assert!(refused.to_string().contains("java answered"), "{refused}");
     let number = measured("read line; echo ready; read line; echo time soon; read line");
-    assert!(matches!(number, JavaError::Refused { .. }), "{number}");
+    assert!(number.to_string().contains("java answered"), "{number}");
 }
 
 /// Ctrl-C in a terminal reaches a whole process group at once.
@@ -190,11 +182,9 @@ fn a_java_is_in_a_process_group_of_its_own() {
         echo "group $group of $$" >&2"#,
     );
     let error = Java::at(program).unwrap().measure(&REQUEST, &ON);
-    let JavaError::Ended { said } = error.unwrap_err() else {
-        panic!("it answered");
-    };
-    let numbers: Vec<&str> = said.split(' ').collect();
-    assert_eq!(numbers[1], numbers[3], "{said}");
+    let said = error.unwrap_err().to_string();
+    let words: Vec<&str> = said.split(' ').collect();
+    assert_eq!(words[words.len() - 3], words[words.len() - 1], "{said}");
 }
 
 /// A Java that the environment names reaches none of the user's files.
@@ -228,6 +218,6 @@ fn a_stop_comes_between_repetitions() {
     for cold in [true, false] {
         let request = JavaRequest { cold, ..REQUEST };
         let error = java.measure(&request, &AtomicBool::new(true)).unwrap_err();
-        assert!(matches!(error, JavaError::Interrupted), "{error}");
+        assert!(error.is_interrupted(), "{error}");
     }
 }

@@ -1,11 +1,12 @@
 //! Shipped plans and the documents that they repeat.
 
 use block::RamDevice;
-use cryptmark_lab::experiment::{Devices, Experiment, PlanError, shipped, toml};
-use cryptmark_lab::published::repeats::{Repeats, RepeatsError};
+use cryptmark_lab::LabError;
+use cryptmark_lab::experiment::{Devices, Experiment, shipped, toml};
+use cryptmark_lab::published::repeats::Repeats;
 use cryptmark_lab::published::{Document, Row};
 use cryptmark_lab::record::{Device, Measure, Run, Trial};
-use cryptmark_lab::session::{Session, SessionError, Unwatched};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::system::Storage;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 /// A session of `plan` over `storage`.
-fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, LabError> {
     let filling = &mut |_| ControlFlow::Continue(());
     Session::of_devices(plan, storage, seed, "id".into(), filling)
 }
@@ -136,42 +137,31 @@ fn what_is_not_to_be_found_is_refused() {
         error
     };
     let error = refused("rows = [1,", "rows = [999,");
-    assert!(matches!(
-        error,
-        PlanError::Published(RepeatsError::Row(999))
-    ));
+    assert!(
+        error.to_string().contains("the document has no row 999"),
+        "{error}"
+    );
     // A claim, which is not a number.
     let error = refused("rows = [1,", "rows = [109,");
-    assert!(matches!(
-        error,
-        PlanError::Published(
-            RepeatsError::Number { row: 109, .. } | RepeatsError::Unnamed { row: 109, .. }
-        )
-    ));
+    assert!(error.to_string().contains("published: row 109 "), "{error}");
     let error = refused("TrueCrypt = \"builtin\", ", "");
-    assert!(matches!(
-        error,
-        PlanError::Published(RepeatsError::Unnamed {
-            what: "systems",
-            ..
-        })
-    ));
+    assert!(
+        error.to_string().contains("not among the systems"),
+        "{error}"
+    );
     let error = refused("Serpent = \"serpent-xts-plain64\", ", "");
-    assert!(matches!(
-        error,
-        PlanError::Published(RepeatsError::Unnamed {
-            what: "ciphers",
-            ..
-        })
-    ));
+    assert!(
+        error.to_string().contains("not among the ciphers"),
+        "{error}"
+    );
     let error = refused(
         "{ workload = \"seq-4m-read\"",
         "{ workload = \"seq-5m-read\"",
     );
-    assert!(matches!(
-        error,
-        PlanError::Published(RepeatsError::Workload(_))
-    ));
+    assert!(
+        error.to_string().contains("no workload or operation"),
+        "{error}"
+    );
     refused("document = \"storage-ciphers\"", "document = \"the-bible\"");
     refused("measure = \"rate\"", "measure = \"taste\"");
     refused("\"tcrypt\", ", "\"rot13\", ");

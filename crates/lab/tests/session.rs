@@ -2,20 +2,22 @@
 
 use block::layer::{Count, Effect, Fault, Rule, Trace, Trigger};
 use block::{BlockDevice, OperationKind, RamDevice};
+use cryptmark_lab::LabError;
 use cryptmark_lab::clock::Clock;
 use cryptmark_lab::experiment::Devices;
 use cryptmark_lab::record::{Bottleneck, Device, Run, Tier};
-use cryptmark_lab::session::{Observer, Session, SessionError, Visit};
+use cryptmark_lab::session::{Observer, Session, Visit};
 use cryptmark_lab::stats::LEAST;
 use cryptmark_lab::system::Storage;
-use cryptmark_lab::trial::{self, Options, TrialError};
+use cryptmark_lab::trial::{self, Options};
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A session of `plan` over `storage`.
-fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, LabError> {
     let filling = &mut |_| ControlFlow::Continue(());
     Session::of_devices(plan, storage, seed, "id".into(), filling)
 }
@@ -88,7 +90,7 @@ impl Observer for Watch {
     }
 }
 
-fn measure(storage: &Storage, watch: &mut Watch) -> (Run, Result<(), SessionError>) {
+fn measure(storage: &Storage, watch: &mut Watch) -> (Run, Result<(), LabError>) {
     let plan = Devices::parse("test", PLAN).unwrap();
     let session = opened(&plan, storage, 42).unwrap();
     let stop = Arc::clone(&watch.stop);
@@ -264,7 +266,7 @@ fn an_interrupted_session_keeps_whole_rounds_and_says_partial() {
         ..Watch::default()
     };
     let (run, outcome) = measure(&storage(RamDevice::new(8 << 20)), &mut watch);
-    assert!(matches!(outcome, Err(SessionError::Interrupted)));
+    assert!(outcome.unwrap_err().is_interrupted());
     assert!(run.partial);
     // Eight visits are a round; in the second the first workload was completed.
     assert_eq!(run.trials.len(), 8);
@@ -285,10 +287,8 @@ fn a_device_that_fills_up_ends_the_session_with_its_error() {
     );
     let (run, outcome) = measure(&storage(device), &mut Watch::default());
     let error = outcome.unwrap_err();
-    let SessionError::Trial { source, .. } = &error else {
-        panic!("{error}");
-    };
-    assert!(matches!(**source, TrialError::Request { .. }), "{source}");
+    let source = error.source().unwrap().to_string();
+    assert!(source.starts_with("writing of "), "{source}");
     assert!(!error.remedy().is_empty());
     assert!(run.partial && !run.trials.is_empty());
 }
@@ -300,7 +300,8 @@ fn what_cannot_be_kept_ends_the_session() {
         ..Watch::default()
     };
     let (run, outcome) = measure(&storage(RamDevice::new(8 << 20)), &mut watch);
-    assert!(matches!(outcome, Err(SessionError::Keep(_))));
+    let kept = outcome.unwrap_err().to_string();
+    assert_eq!(kept, "the measurements could not be stored");
     assert!(run.partial);
     assert!(!run.trials.is_empty());
 }
@@ -318,7 +319,8 @@ fn what_cannot_be_kept_at_the_end_of_an_interrupted_session_is_told() {
     let session = opened(&plan, &storage, 42).unwrap();
     let stop = Arc::clone(&watch.stop);
     let (run, outcome) = session.measure(&stop, &mut watch);
-    assert!(matches!(outcome, Err(SessionError::Keep(_))), "{outcome:?}");
+    let kept = outcome.unwrap_err().to_string();
+    assert_eq!(kept, "the measurements could not be stored");
     assert!(run.partial && !run.trials.is_empty());
 }
 
@@ -357,10 +359,8 @@ fn absent_systems_are_named() {
     assert!(warnings.contains("absent: lab:dm-crypt"), "{warnings}");
 
     let plan = with("\"veracrypt\"");
-    assert!(matches!(
-        opened(&plan, &device, 1),
-        Err(SessionError::Absent(_))
-    ));
+    let error = opened(&plan, &device, 1).err().unwrap().to_string();
+    assert!(error.starts_with("none of the requested"), "{error}");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Shards: put together they are the run of one machine, and nothing else.
 
+use cryptmark_lab::LabError;
 use cryptmark_lab::experiment::{Devices, Experiment};
 use cryptmark_lab::record::{Run, Shard};
-use cryptmark_lab::session::{Session, SessionError, Unwatched};
+use cryptmark_lab::session::{Session, Unwatched};
 use cryptmark_lab::shard::{FleetPlan, Matrix, Part, ShardError, ShardNumber, merge};
 use cryptmark_lab::system::Storage;
 use std::ops::ControlFlow;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 /// A session of `plan` over `storage`.
-fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, SessionError> {
+fn opened(plan: &Devices, storage: &Storage, seed: u64) -> Result<Session<'static>, LabError> {
     let filling = &mut |_| ControlFlow::Continue(());
     Session::of_devices(plan, storage, seed, "id".into(), filling)
 }

@@ -5,7 +5,6 @@ use crate::cli::{Failure, open_store, print};
 use lab::estimate::{
     Battery, Cipher, Cost, Drain, Estimate, EstimateError, Span, Target, estimate,
 };
-use lab::experiment::PlanError;
 use lab::record::{Interval, Run};
 use lab::store::Store;
 use lab::system::{Backend, Encryption, notation};
@@ -105,8 +104,7 @@ fn cost(cipher: &Cipher, run: Option<&Run>, backend: Option<Backend>) -> Result<
     let sector_bytes = trials.find_map(|trial| trial.sector_bytes);
     let sector_bytes = sector_bytes.unwrap_or(512);
     let name = notation(&cipher.name);
-    let encryption =
-        Encryption::parse(&name, cipher.key_size, sector_bytes, None).map_err(PlanError::from)?;
+    let encryption = Encryption::parse(&name, cipher.key_size, sector_bytes, None)?;
     let given = |cycles: f64| Span::within(cycles, cipher.spread);
     let (encrypt, decrypt) = (cipher.encrypt.map(given), cipher.decrypt.map(given));
     let cost = |encrypt, decrypt, measured| Cost {

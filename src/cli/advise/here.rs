@@ -7,7 +7,7 @@ use ::drive::preset::Preset;
 use ::report::proposal::{self, Beside, Flags, Format, Machine, Place, Proposal, Rate, quoted};
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
-use lab::experiment::{Devices, PlanError, Sizes};
+use lab::experiment::{Devices, Sizes};
 use lab::probe;
 use lab::record::Run;
 use lab::run::{new_id, seed_of_now};
@@ -258,7 +258,7 @@ impl HereOptions {
                 "Give --system drive:NAME, or --at for a disk of this machine.",
             ));
         };
-        let preset = preset(name).map_err(lab::session::SessionError::from)?;
+        let preset = preset(name)?;
         Ok(match preset {
             Preset::Ssd(_) => Machine {
                 flash: Some(true),
@@ -338,7 +338,7 @@ impl HereOptions {
         let rate_of = |encryption: &Encryption| rate_of(encryption, &given).map(|(name, _)| name);
         let is_unused = |name: &str| !encryptions.iter().any(|e| rate_of(e) == Some(name));
         if let Some((name, _)) = self.cpu.iter().find(|(name, _)| is_unused(name)) {
-            return Err(PlanError::UnusedRate(name.clone()).into());
+            return Err(lab::experiment::unused_rate(name).into());
         }
         let (rated, others): (Vec<_>, Vec<_>) = plan
             .ciphers
@@ -379,7 +379,7 @@ impl HereOptions {
         let Some(name) = self.system.as_ref().and_then(SystemId::drive) else {
             return Ok(None);
         };
-        let preset = preset(name).map_err(lab::session::SessionError::from)?;
+        let preset = preset(name)?;
         let all = ByteSize::b(preset.capacity());
         Ok((all < size).then_some(all))
     }
@@ -424,7 +424,7 @@ impl HereOptions {
             return Ok(Vec::new());
         }
         let with = |bits: u32, sector: u32| Encryption::parse(&cipher, Some(bits), sector, backend);
-        let chosen = with(key_bits, sector_bytes).map_err(PlanError::from)?;
+        let chosen = with(key_bits, sector_bytes)?;
         let other = if sector_bytes == 512 { 4096 } else { 512 };
         let mut beside = Vec::new();
         for (key_bits, sector_bytes) in [(key_bits / 2, sector_bytes), (key_bits, other)] {
@@ -479,8 +479,7 @@ impl HereOptions {
     ) -> Result<String, Failure> {
         let setup = &proposal.setup;
         let bits = Some(setup.key_size);
-        let encryption = Encryption::parse(&setup.cipher, bits, setup.sector_size, None)
-            .map_err(PlanError::from)?;
+        let encryption = Encryption::parse(&setup.cipher, bits, setup.sector_size, None)?;
         let mut command = format!("cryptmark run {PLAN}");
         match &self.system {
             Some(drive) => {

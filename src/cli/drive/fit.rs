@@ -10,7 +10,8 @@ use ::drive::preset::Preset;
 use block::{BlockDevice, FileDevice, FileOptions, PathKind};
 use bytesize::ByteSize;
 use clap::Args;
-use lab::system::fit::{Bench, Fit, FitError, Real, Virtual, fit, probes, written};
+use lab::LabError;
+use lab::system::fit::{Bench, Fit, Real, Virtual, fit, probes, written};
 use lab::system::{Place, Storage, simulated};
 use std::fmt::Write as _;
 use std::fs;
@@ -165,7 +166,7 @@ fn whole(at: &Path) -> Result<Option<FileDevice>, Failure> {
     };
     match FileDevice::open(at, &options) {
         Ok(device) => Ok(Some(device)),
-        Err(error) => Err(lab::system::StorageError::from(error).into()),
+        Err(error) => Err(LabError::from(error).into()),
     }
 }
 
@@ -192,7 +193,7 @@ fn measure(
     reach: [u64; 2],
     progress: &Progress,
     stop: &AtomicBool,
-) -> Result<Fit, FitError> {
+) -> Result<Fit, LabError> {
     let probes = probes(from);
     let all = probes.len() as u64 + SEARCH;
     let mut measured = Vec::new();
@@ -258,16 +259,5 @@ fn digits(value: f64) -> String {
         middle if middle >= 100.0 => format!("{value:.1}"),
         small if small >= 10.0 => format!("{value:.2}"),
         _ => format!("{value:.3}"),
-    }
-}
-
-impl From<FitError> for Failure {
-    fn from(error: FitError) -> Self {
-        let code = match error {
-            FitError::Interrupted => 130,
-            FitError::Drive(_) => 2,
-            FitError::Block(_) | FitError::Probe { .. } | FitError::NoTime { .. } => 1,
-        };
-        Self::of(code, &error, error.remedy())
     }
 }

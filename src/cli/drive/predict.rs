@@ -9,13 +9,13 @@ use crate::cli::whole::Kind;
 use crate::cli::{Failure, print, stop_on_signal};
 use bytesize::ByteSize;
 use clap::Args;
-use lab::experiment::{Changes, Experiment, PlanError};
+use lab::experiment::{Changes, Experiment};
 use lab::record::Bottleneck;
 use lab::session::simulated::rate;
 use lab::summary;
 use lab::system::simulated::{self, CipherRate, Driver, Simulated};
 use lab::system::{Encryption, notation};
-use lab::trial::{self, Options, Sample, TrialError};
+use lab::trial::{self, Options, Sample};
 use lab::workload::Workload;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -257,13 +257,7 @@ impl Host<'_> {
         };
         match trial::run(&device, workload, options) {
             Ok(sample) => Ok((sample, device.utilisation())),
-            Err(error) => {
-                let code = match error {
-                    TrialError::Interrupted => 130,
-                    _ => 1,
-                };
-                Err(Failure::of(code, &error, error.remedy()))
-            }
+            Err(error) => Err(error.into()),
         }
     }
 }
@@ -332,7 +326,7 @@ impl PredictOptions {
                 Some((_, given)) => given.0,
                 None => {
                     let encryption = Encryption::parse(&notation, None, SECTOR, None);
-                    rate(encryption.map_err(PlanError::from)?)?.median
+                    rate(encryption?)?.median
                 }
             };
             ciphers.push(Cipher {

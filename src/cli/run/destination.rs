@@ -6,9 +6,12 @@ use crate::cli::whole::{self, Kind};
 use crate::cli::{Failure, compare, open_store_to_measure, print, report, style, told, waiting};
 use block::plain::word;
 use clap::Args;
+use lab::LabError;
 use lab::record::{Run, Shard};
-use lab::session::{Observer, SessionError, Visit};
+use lab::session::{Observer, Visit};
 use lab::store::Store;
+use lab::store::StoreError;
+use std::error::Error;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Write as _;
@@ -155,7 +158,7 @@ impl<'a> Destination<'a> {
     pub fn receive(
         self,
         progress: &Progress,
-        measure: impl FnOnce(&mut dyn Observer) -> (Run, Result<(), SessionError>),
+        measure: impl FnOnce(&mut dyn Observer) -> (Run, Result<(), LabError>),
     ) -> Result<(), Failure> {
         let mut keeper = Keeper {
             store: &self.store,
@@ -178,7 +181,9 @@ impl<'a> Destination<'a> {
         // Even if a report could not be shown, the measurements must be kept somewhere.
         let kept = match (kept, outcome) {
             (Err(error), _) => Err(rescue(&run, error.into())),
-            (Ok(()), Err(error @ SessionError::Keep(_))) => {
+            (Ok(()), Err(error))
+                if error.source().is_some_and(|cause| cause.is::<StoreError>()) =>
+            {
                 first_failure([Err(rescue(&run, error.into())), self.settle()])
             }
             (Ok(()), outcome) => first_failure([self.settle(), outcome.map_err(Failure::from)]),
@@ -277,11 +282,7 @@ impl Observer for Keeper<'_> {
         self.progress.visiting(visit);
     }
 
-    fn keep(
-        &mut self,
-        run: &Run,
-        changed: &[usize],
-    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    fn keep(&mut self, run: &Run, changed: &[usize]) -> Result<(), Box<dyn Error + Send + Sync>> {
         self.progress.so_far(&::report::advice::so_far(run));
         let trials: Vec<_> = changed
             .iter()

@@ -6,13 +6,14 @@ use crate::cli::volume::disk::Names;
 use block::hold::{self, Hold};
 use block::signature;
 use bytesize::ByteSize;
+use lab::LabError;
 use lab::experiment::FileSystems;
 use lab::file_system::agent::Ended;
 use lab::file_system::{Backing, Kernel};
 use lab::kernel::{KernelError, Lab, Version};
 use lab::run::new_id;
+use lab::session::Session;
 use lab::session::file_system::Surroundings;
-use lab::session::{Session, SessionError};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom};
@@ -81,7 +82,7 @@ fn in_lab(
     arguments: &[OsString],
     writable: &Path,
     stop: &AtomicBool,
-) -> Result<Ended, SessionError> {
+) -> Result<Ended, LabError> {
     let mut command = vec![program.into()];
     command.extend_from_slice(arguments);
     let job = lab::kernel::Job::new(command).map(|mut job| {
@@ -104,11 +105,8 @@ fn in_lab(
     }
 }
 
-fn unusable_kernel(error: &KernelError) -> SessionError {
-    SessionError::Agent {
-        what: error.to_string(),
-        remedy: error.remedy(),
-    }
+fn unusable_kernel(error: &KernelError) -> LabError {
+    LabError::failed(error.to_string(), error.remedy())
 }
 
 impl RunOptions {
@@ -133,11 +131,10 @@ impl RunOptions {
         if at.is_dir() {
             return Ok((Backing::File(at), None));
         }
-        let refused = lab::system::StorageError::Block;
-        signature::guard(&at, self.yes).map_err(refused)?;
+        signature::guard(&at, self.yes).map_err(LabError::from)?;
         Names::default().check_settled(&at)?;
         let held = match at.is_file() {
-            true => Some(hold::open(&at, true, Hold::Usual).map_err(refused)?),
+            true => Some(hold::open(&at, true, Hold::Usual).map_err(LabError::from)?),
             false => None,
         };
         let size = File::open(&at).and_then(|mut file| file.seek(SeekFrom::End(0)));

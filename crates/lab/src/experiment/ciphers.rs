@@ -2,13 +2,14 @@
 
 use super::derivations::{check_iter_time, two_seconds};
 use super::encryptions::{encryptions, sectors_of_4096, with_key_size};
+use super::error::{empty, other_tier};
 use super::schedule::{
     check_published, check_workloads, extent_of, last, on_all_cores, shorten, with_threads,
 };
 use super::{
-    Changes, PlanError, Schedule, Setting, Sizes, builtin, from_toml, is_one, one, ten, within,
-    words,
+    Changes, Schedule, Setting, Sizes, builtin, from_toml, is_one, one, ten, within, words,
 };
+use crate::error::LabError;
 use crate::published::repeats::{Repeats, ScoredBy};
 use crate::system::unlock::{BENCHMARK, ITER_TIME_MS, Recipe};
 use crate::system::{Backend, Encryption, SystemId, notation};
@@ -97,8 +98,8 @@ impl Ciphers {
     /// Reads a shipped plan by name, or a file by path.
     ///
     /// # Errors
-    /// Any [`PlanError`].
-    pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+    /// Any [`LabError`].
+    pub fn load(name_or_path: &str) -> Result<Self, LabError> {
         let (name, text) = super::read(name_or_path)?;
         Self::parse(&name, &text)
     }
@@ -106,8 +107,8 @@ impl Ciphers {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// [`LabError`] with line and suggestion, or the error of an impossible value.
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         let mut plan: Self = from_toml(name, text, refuses)?;
         plan.name = name.to_owned();
         on_all_cores(&mut plan.workloads);
@@ -120,7 +121,7 @@ impl Ciphers {
     ///
     /// # Errors
     /// Whatever value is impossible.
-    pub fn validate(&self) -> Result<(), PlanError> {
+    pub fn validate(&self) -> Result<(), LabError> {
         check_workloads(&self.workloads)?;
         within("repetitions", u64::from(self.repetitions), 1, 1000)?;
         if let Some(slow) = self.slow_repetitions {
@@ -130,10 +131,10 @@ impl Ciphers {
         check_iter_time(self.iter_time)?;
         self.recipes()?;
         if self.ciphers.is_empty() {
-            return Err(PlanError::Empty("ciphers"));
+            return Err(empty("ciphers"));
         }
         if let Some(other) = self.workloads.iter().find(|w| !w.op.is_bare()) {
-            return Err(PlanError::OtherTier(other.name.clone()));
+            return Err(other_tier(&other.name));
         }
         self.encryptions().map(drop)
     }
@@ -196,8 +197,8 @@ impl Ciphers {
     /// Every cipher of the plan with its key sizes and each of its sector sizes.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
-    pub fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
+    /// [`LabError`], also if a cipher has none of several key sizes.
+    pub fn encryptions(&self) -> Result<Vec<Encryption>, LabError> {
         let (key, sectors) = (self.key_size.as_ref(), &self.sector_size);
         encryptions(&self.ciphers, key, sectors, self.backend)
     }
@@ -205,13 +206,17 @@ impl Ciphers {
     /// The plan's key derivations.
     ///
     /// # Errors
-    /// [`PlanError::Derivation`].
-    pub fn recipes(&self) -> Result<Vec<Recipe>, PlanError> {
+    /// [`LabError`].
+    pub fn recipes(&self) -> Result<Vec<Recipe>, LabError> {
         let recipe = |name: &String| {
             let found = BENCHMARK.iter().find(|recipe| recipe.name == name);
-            found
-                .copied()
-                .ok_or_else(|| PlanError::Derivation(name.clone()))
+            found.copied().ok_or_else(|| {
+                let names: Vec<&str> = BENCHMARK.iter().map(|recipe| recipe.name).collect();
+                LabError::invalid(
+                    format!("there is no key derivation {name:?}"),
+                    format!("Use one of: {}.", names.join(", ")),
+                )
+            })
         };
         self.derivations.iter().map(recipe).collect()
     }

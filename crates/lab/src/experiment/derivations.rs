@@ -1,6 +1,7 @@
 //! [`Derivations`]: what unlocking a volume costs, and what a guess costs.
 
-use super::{Changes, PlanError, Schedule, Setting, from_toml, within};
+use super::{Changes, Schedule, Setting, from_toml, within};
+use crate::error::LabError;
 use crate::system::unlock::{ITER_TIME_MS, RECIPES, Recipe};
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
@@ -39,7 +40,7 @@ pub(super) fn two_seconds() -> u32 {
 }
 
 /// Refuses a target of calibrated derivations that is out of its range.
-pub(super) fn check_iter_time(ms: u32) -> Result<(), PlanError> {
+pub(super) fn check_iter_time(ms: u32) -> Result<(), LabError> {
     within("iter_time", u64::from(ms), 1, 60_000)
 }
 
@@ -55,15 +56,15 @@ impl Derivations {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// [`LabError`] with line and suggestion, or the error of an impossible value.
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         let mut plan: Self = from_toml(name, text, refuses)?;
         plan.name = name.to_owned();
         plan.validate()?;
         Ok(plan)
     }
 
-    pub(super) fn validate(&self) -> Result<(), PlanError> {
+    pub(super) fn validate(&self) -> Result<(), LabError> {
         within("repetitions", u64::from(self.repetitions), 1, 1000)?;
         check_iter_time(self.iter_time)
     }

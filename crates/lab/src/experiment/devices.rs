@@ -1,14 +1,16 @@
 //! [`Devices`]: an experiment on block devices, real or simulated.
 
 use super::encryptions::{encryptions, sectors_of_4096, with_key_size};
+use super::error::{driver_cores, empty, unused_rate};
 use super::schedule::{
     check_on_device, check_published, check_workloads, extent_of, last, on_all_cores, shorten,
     with_threads,
 };
 use super::{
-    Changes, PlanError, Schedule, Setting, Sizes, Until, builtin, from_toml, is_one, one, settings,
-    ten, within, words,
+    Changes, Schedule, Setting, Sizes, Until, builtin, from_toml, is_one, one, settings, ten,
+    within, words,
 };
+use crate::error::LabError;
 use crate::published::repeats::{Repeats, ScoredBy};
 use crate::record::{Conditioning, Tier};
 use crate::stats::STEADY_ROUNDS;
@@ -125,8 +127,8 @@ impl Devices {
     /// Reads a shipped plan by name, or a file by path.
     ///
     /// # Errors
-    /// Any [`PlanError`].
-    pub fn load(name_or_path: &str) -> Result<Self, PlanError> {
+    /// Any [`LabError`].
+    pub fn load(name_or_path: &str) -> Result<Self, LabError> {
         let (name, text) = super::read(name_or_path)?;
         Self::parse(&name, &text)
     }
@@ -134,8 +136,8 @@ impl Devices {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// [`LabError`] with line and suggestion, or the error of an impossible value.
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         let mut plan: Self = from_toml(name, text, refuses)?;
         plan.name = name.to_owned();
         on_all_cores(&mut plan.workloads);
@@ -148,7 +150,7 @@ impl Devices {
     ///
     /// # Errors
     /// Whatever value is impossible.
-    pub fn validate(&self) -> Result<(), PlanError> {
+    pub fn validate(&self) -> Result<(), LabError> {
         check_workloads(&self.workloads)?;
         within("repetitions", u64::from(self.repetitions), 1, 1000)?;
         within("cores", u64::from(self.cores), 1, 1024)?;
@@ -165,7 +167,7 @@ impl Devices {
         self.check_steady()?;
         self.until.as_ref().map_or(Ok(()), Until::validate)?;
         if self.systems.iter().any(SystemId::takes_ciphers) && self.ciphers.is_empty() {
-            return Err(PlanError::Empty("ciphers"));
+            return Err(empty("ciphers"));
         }
         let encryptions = self.encryptions()?;
         let used: BTreeSet<&str> = encryptions
@@ -173,30 +175,39 @@ impl Devices {
             .filter_map(|encryption| Some(rate_of(encryption, &self.cpu)?.0))
             .collect();
         if let Some(unused) = self.cpu.keys().find(|name| !used.contains(name.as_str())) {
-            return Err(PlanError::UnusedRate(unused.clone()));
+            return Err(unused_rate(unused));
         }
         if self.driver == Driver::InTurn && self.cores > 1 {
-            return Err(PlanError::DriverCores {
-                driver: self.driver,
-                cores: self.cores,
-            });
+            return Err(driver_cores(self.driver, self.cores));
         }
         let sectors = (!self.ciphers.is_empty()).then_some(&self.sector_size);
         check_on_device(&self.workloads, sectors, self.size)
     }
 
     /// Every workload is in one test, whose tracked ones are its own.
-    fn check_steady(&self) -> Result<(), PlanError> {
+    fn check_steady(&self) -> Result<(), LabError> {
         let Some(steady) = &self.steady else {
             return Ok(());
         };
         let needed = STEADY_ROUNDS as u32;
         if self.repetitions < needed {
             let rounds = self.repetitions;
-            return Err(PlanError::SteadyRounds { needed, rounds });
+            return Err(LabError::invalid(
+                format!("a steady state needs {needed} rounds, but the plan has {rounds}"),
+                format!("Use `repeat` {needed} or more."),
+            ));
         }
         within("precondition", u64::from(steady.precondition), 1, 16)?;
-        let wrong = |name: &String| PlanError::SteadyWorkload(name.clone());
+        let wrong = |name: &String| {
+            LabError::invalid(
+                format!(
+                    "steady: {name:?} is not in exactly one test, or no test tracks a workload of \
+                     its own"
+                ),
+                "Put each workload into one test, and let each test track one of its own \
+                 workloads. `cryptmark plans show snia` prints a plan to copy.",
+            )
+        };
         for test in &steady.tests {
             let is_own = |name: &&String| test.workloads.contains(name);
             if test.tracked.is_empty() {
@@ -219,7 +230,7 @@ impl Devices {
         Ok(())
     }
 
-    pub(super) fn apply(&mut self, changes: &Changes) -> Result<(), PlanError> {
+    pub(super) fn apply(&mut self, changes: &Changes) -> Result<(), LabError> {
         if let Some(size) = changes.size {
             self.size = size;
         }
@@ -273,8 +284,7 @@ impl Devices {
         }
         if self.steady.is_some() && changes.size.is_none() {
             for drive in self.systems.iter().filter_map(SystemId::drive) {
-                let size = whole_size(drive, self.size);
-                self.size = size.map_err(|error| PlanError::Life(Box::new(error)))?;
+                self.size = whole_size(drive, self.size)?;
             }
         }
         Ok(())
@@ -361,8 +371,8 @@ impl Devices {
     /// forced backend.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
-    pub fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
+    /// [`LabError`], also if a cipher has none of several key sizes.
+    pub fn encryptions(&self) -> Result<Vec<Encryption>, LabError> {
         self.encryptions_on(self.backend)
     }
 
@@ -370,7 +380,7 @@ impl Devices {
     ///
     /// # Errors
     /// As [`encryptions`](Self::encryptions).
-    pub fn encryptions_on(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, PlanError> {
+    pub fn encryptions_on(&self, backend: Option<Backend>) -> Result<Vec<Encryption>, LabError> {
         let (key, sectors) = (self.key_size.as_ref(), &self.sector_size);
         encryptions(&self.ciphers, key, sectors, backend)
     }

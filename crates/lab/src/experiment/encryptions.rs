@@ -1,6 +1,8 @@
 //! The ciphers of an experiment, with each of its key sizes and sector sizes.
 
-use super::{PlanError, within};
+use super::error::empty;
+use super::within;
+use crate::error::LabError;
 use crate::system::{Backend, Encryption};
 use serde::{Deserialize, Serialize};
 
@@ -35,20 +37,20 @@ pub(super) fn sectors_of_4096() -> Sizes {
 /// is forced.
 ///
 /// # Errors
-/// [`PlanError::Empty`], [`PlanError::Range`], and [`PlanError::Encryption`], also if a cipher has
+/// [`LabError`], also if a cipher has
 /// none of several key sizes.
 pub(super) fn encryptions(
     ciphers: &[String],
     key_size: Option<&Sizes>,
     sector_size: &Sizes,
     backend: Option<Backend>,
-) -> Result<Vec<Encryption>, PlanError> {
+) -> Result<Vec<Encryption>, LabError> {
     let sectors = sector_size.all();
     if sectors.is_empty() {
-        return Err(PlanError::Empty("sector sizes"));
+        return Err(empty("sector sizes"));
     }
     if key_size.is_some_and(|sizes| sizes.all().is_empty()) {
-        return Err(PlanError::Empty("key sizes"));
+        return Err(empty("key sizes"));
     }
     let lengths = [
         ciphers.len(),

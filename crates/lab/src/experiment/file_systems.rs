@@ -1,9 +1,9 @@
 //! [`FileSystems`]: an experiment on file systems as data, one TOML file
 //! each, with `tier = "fs"`.
 
-use super::{
-    Changes, MOST_CELLS, PlanError, Schedule, Setting, Until, distinct, from_toml, one, ten, within,
-};
+use super::error::{empty, too_small};
+use super::{Changes, MOST_CELLS, Schedule, Setting, Until, distinct, from_toml, one, ten, within};
+use crate::error::LabError;
 use crate::file_system::{
     Backing, DmOption, Encrypter, FileSystem, Job, Kernel, Operation, OperationKind, Subject,
 };
@@ -143,8 +143,8 @@ impl FileSystems {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// [`LabError`] with line and suggestion, or the error of an impossible value.
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         let mut plan: Self = from_toml(name, text, refuses)?;
         plan.name = name.to_owned();
         plan.validate()?;
@@ -159,7 +159,7 @@ impl FileSystems {
     ///
     /// # Errors
     /// Whatever value is impossible.
-    pub fn validate(&self) -> Result<(), PlanError> {
+    pub fn validate(&self) -> Result<(), LabError> {
         let erase = self.erase_size.as_u64();
         let repetitions = u64::from(self.repetitions);
         within("repetitions", repetitions, 1, u64::from(MOST_ROUNDS))?;
@@ -167,7 +167,10 @@ impl FileSystems {
         within("size", self.size.as_u64(), 1 << 20, 1 << 44)?;
         within("erase_size", erase, 4 << 10, 1 << 20)?;
         if !erase.is_power_of_two() {
-            return Err(PlanError::EraseSize(self.erase_size));
+            return Err(LabError::invalid(
+                format!("erase_size = {erase} is not a power of two"),
+                "Use 4 KiB, 8 KiB, and so on up to 1 MiB.",
+            ));
         }
         let lists = [
             ("file systems", self.file_systems.is_empty()),
@@ -175,7 +178,7 @@ impl FileSystems {
             ("dm_crypt_options", self.dm_crypt_options.is_empty()),
         ];
         if let Some((what, _)) = lists.into_iter().find(|(_, empty)| *empty) {
-            return Err(PlanError::Empty(what));
+            return Err(empty(what));
         }
         within("operations", self.operations.len() as u64, 1, MOST_CELLS)?;
         distinct(self.operations.iter().map(|operation| &*operation.name))?;
@@ -184,24 +187,20 @@ impl FileSystems {
             .iter()
             .find(|system| system.under_files().is_none())
         {
-            return Err(PlanError::NotOfTier {
-                system: other.as_str().to_owned(),
-                tier: "fs",
-            });
+            return Err(LabError::invalid(
+                format!("{} is not measured in the tier fs", other.as_str()),
+                "Use one of: none, dm-crypt, cryptoloop, builtin-fuse. The lab kernel has the same \
+                 systems with the prefix lab:, such as lab:dm-crypt.",
+            ));
         }
         if self.takes_ciphers() && self.ciphers.is_empty() {
-            return Err(PlanError::Empty("ciphers"));
+            return Err(empty("ciphers"));
         }
         self.encryptions()?;
         self.until.as_ref().map_or(Ok(()), Until::validate)?;
         for operation in &self.operations {
             let name = &operation.name;
-            operation
-                .validate()
-                .map_err(|source| PlanError::Operation {
-                    operation: name.clone(),
-                    source,
-                })?;
+            operation.validate()?;
             let size = operation.size.unwrap_or(self.size);
             let copies = if operation.op == OperationKind::Copy {
                 2
@@ -211,11 +210,7 @@ impl FileSystems {
             let bytes = operation.files().bytes().saturating_mul(copies);
             let needed = bytes.saturating_mul(u64::from(self.jobs));
             if needed > size.as_u64() {
-                return Err(PlanError::TooSmall {
-                    workload: name.clone(),
-                    needed: ByteSize(needed),
-                    size,
-                });
+                return Err(too_small(name, needed, size));
             }
         }
         Ok(())
@@ -242,7 +237,7 @@ impl FileSystems {
         }
     }
 
-    pub(super) fn apply(&mut self, changes: &Changes) -> Result<(), PlanError> {
+    pub(super) fn apply(&mut self, changes: &Changes) -> Result<(), LabError> {
         if changes.first_look {
             if let Some(short) = &self.quick {
                 let (name, text) = super::read(short)?;
@@ -276,7 +271,12 @@ impl FileSystems {
         match changes.sector_sizes[..] {
             [] => {}
             [size] => self.sector_size = size,
-            _ => return Err(PlanError::SectorSizes),
+            _ => {
+                return Err(LabError::invalid(
+                    "file systems are measured with one sector size at a time",
+                    "Give one.",
+                ));
+            }
         }
         if let Some(jobs) = changes.jobs {
             self.jobs = jobs;
@@ -371,11 +371,9 @@ impl FileSystems {
         self.cache == Cache::Cold
     }
 
-    fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
-        let parse = |cipher: &String| {
-            Encryption::parse(cipher, self.key_size, self.sector_size, None)
-                .map_err(PlanError::from)
-        };
+    fn encryptions(&self) -> Result<Vec<Encryption>, LabError> {
+        let parse =
+            |cipher: &String| Encryption::parse(cipher, self.key_size, self.sector_size, None);
         self.ciphers.iter().map(parse).collect()
     }
 
@@ -383,8 +381,8 @@ impl FileSystems {
     /// its files, `base` the settings that all jobs share.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`].
-    pub fn legs(&self, at: &Backing, base: &Job) -> Result<Vec<Leg>, PlanError> {
+    /// [`LabError`].
+    pub fn legs(&self, at: &Backing, base: &Job) -> Result<Vec<Leg>, LabError> {
         let mut legs = Vec::new();
         for kernel in Kernel::ALL {
             let subjects = self.subjects(kernel)?;
@@ -446,7 +444,7 @@ impl FileSystems {
     }
 
     /// The plain system and the requested ones, of one kernel; empty if that kernel takes no part.
-    fn subjects(&self, kernel: Kernel) -> Result<Vec<Subject>, PlanError> {
+    fn subjects(&self, kernel: Kernel) -> Result<Vec<Subject>, LabError> {
         let mut subjects = Vec::new();
         let mut takes_part = false;
         for system in &self.systems {

@@ -5,8 +5,10 @@
 //! not encrypted, and encrypted by every policy and cipher. Places are what is dealt out to hosts.
 
 use super::encryptions::{encryptions, sectors_of_4096};
+use super::error::{driver_cores, empty, no_rate, unused_rate};
 use super::schedule::{check_on_device, check_workloads};
-use super::{PlanError, Schedule, Setting, Sizes, from_toml, one, within, words};
+use super::{Schedule, Setting, Sizes, from_toml, one, within, words};
+use crate::error::LabError;
 use crate::record::TrimPolicy;
 use crate::system::life::{Living, Use};
 use crate::system::simulated::{self, CipherRate, DRIVE, Driver};
@@ -227,8 +229,8 @@ impl Lives {
     /// Reads a plan from TOML and checks every value.
     ///
     /// # Errors
-    /// [`PlanError::Syntax`] with line and suggestion, or the error of an impossible value.
-    pub fn parse(name: &str, text: &str) -> Result<Self, PlanError> {
+    /// [`LabError`] with line and suggestion, or the error of an impossible value.
+    pub fn parse(name: &str, text: &str) -> Result<Self, LabError> {
         let mut lives: Self = from_toml(name, text, refuses)?;
         lives.name = name.to_owned();
         for workload in &mut lives.workloads {
@@ -243,36 +245,36 @@ impl Lives {
     ///
     /// # Errors
     /// Whatever value is impossible.
-    pub fn validate(&self) -> Result<(), PlanError> {
-        for (what, empty) in [
+    pub fn validate(&self) -> Result<(), LabError> {
+        for (what, is_empty) in [
             ("devices", self.devices.is_empty()),
             ("policies", self.policies.is_empty()),
             ("gc", self.gc.is_empty()),
             ("fills", self.fills.is_empty()),
             ("ciphers", self.ciphers.is_empty()),
         ] {
-            if empty {
-                return Err(PlanError::Empty(what));
+            if is_empty {
+                return Err(empty(what));
             }
         }
         within("seeds", u64::from(self.seeds), 1, 1_000_000)?;
         within("places", self.place_count(), 1, PLACES)?;
         if self.policies.contains(&TrimPolicy::Plain) {
-            return Err(PlanError::PlainPolicy);
+            return Err(LabError::invalid(
+                "plain isn't a policy: each drive is also simulated without encryption",
+                "Omit it. The policies are pass, block, filled and unpartitioned.",
+            ));
         }
         check_workloads(&self.workloads)?;
         check_on_device(&self.workloads, Some(&self.sector_size), EXTENT)?;
         within("cores", u64::from(self.cores), 1, 1024)?;
         if self.driver == Driver::InTurn && self.cores > 1 {
-            return Err(PlanError::DriverCores {
-                driver: self.driver,
-                cores: self.cores,
-            });
+            return Err(driver_cores(self.driver, self.cores));
         }
         let encryptions = self.encryptions()?;
         for encryption in &encryptions {
             if simulated::rate_of(encryption, &self.cpu).is_none() {
-                return Err(PlanError::NoRate(simulated::name_of(encryption)));
+                return Err(no_rate(&simulated::name_of(encryption), "specification"));
             }
         }
         let rates = encryptions.iter();
@@ -280,13 +282,13 @@ impl Lives {
             .filter_map(|encryption| Some(simulated::rate_of(encryption, &self.cpu)?.0))
             .collect();
         if let Some(unused) = self.cpu.keys().find(|name| !used.contains(&name.as_str())) {
-            return Err(PlanError::UnusedRate(unused.clone()));
+            return Err(unused_rate(unused));
         }
         self.check_lives()
     }
 
     /// Whether every drive can live in every use. An axis at a time, since there may be a million.
-    fn check_lives(&self) -> Result<(), PlanError> {
+    fn check_lives(&self) -> Result<(), LabError> {
         let firsts = self.place(0);
         let mut places = vec![firsts.clone()];
         for device in &self.devices {
@@ -308,10 +310,9 @@ impl Lives {
             places.push(place);
         }
         for place in places {
-            let told = |source| PlanError::Life(Box::new(source));
-            let living = Living::new(&place.device, place.by).map_err(told)?;
+            let living = Living::new(&place.device, place.by)?;
             for policy in &self.policies {
-                living.check(*policy).map_err(told)?;
+                living.check(*policy)?;
             }
         }
         Ok(())
@@ -320,8 +321,8 @@ impl Lives {
     /// Every cipher with its key sizes and each of its sector sizes.
     ///
     /// # Errors
-    /// [`PlanError::Encryption`], also if a cipher has none of several key sizes.
-    pub fn encryptions(&self) -> Result<Vec<Encryption>, PlanError> {
+    /// [`LabError`], also if a cipher has none of several key sizes.
+    pub fn encryptions(&self) -> Result<Vec<Encryption>, LabError> {
         let (key, sectors) = (self.key_size.as_ref(), &self.sector_size);
         encryptions(&self.ciphers, key, sectors, None)
     }
@@ -552,7 +553,7 @@ cpu = { aes = "1500MB/s" }
         }
         let bare = "[[workload]]\nname = \"e\"\npattern = \"sequential\"\nop = \"encrypt\"\nblock_size = \"4 KiB\"\nseconds = 0.1\n";
         let error = Lives::parse("x", &format!("{SPEC}{bare}")).unwrap_err();
-        assert!(matches!(error, PlanError::OtherTier(_)), "{error}");
+        assert!(error.to_string().contains("of another tier"), "{error}");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! [`Schedule`]: how a session goes through an experiment.
 
-use super::{MOST_CELLS, PlanError, Sizes, distinct, within};
-use crate::published::repeats::{Beside, Repeats, RepeatsError, ScoredBy};
+use super::error::{empty, other_tier, too_small};
+use super::{MOST_CELLS, Sizes, distinct, within};
+use crate::error::LabError;
+use crate::published::repeats::{Beside, Repeats, ScoredBy, no_workload};
 use crate::record::Conditioning;
 use crate::stats::Looks;
 use crate::system::SystemId;
@@ -74,10 +76,13 @@ pub struct Until {
 
 impl Until {
     /// Refuses numbers out of their ranges.
-    pub(super) fn validate(&self) -> Result<(), PlanError> {
+    pub(super) fn validate(&self) -> Result<(), LabError> {
         match (1.0..=86_400.0).contains(&self.seconds) && (0.1..=50.0).contains(&self.precision) {
             true => Ok(()),
-            false => Err(PlanError::Until),
+            false => Err(LabError::invalid(
+                "until: seconds must lie between 1 and 86400, precision between 0.1 and 50",
+                "Give numbers between these.",
+            )),
         }
     }
 
@@ -107,16 +112,13 @@ impl Until {
 }
 
 /// Checks the number, the values and the names of workloads.
-pub(super) fn check_workloads(workloads: &[Workload]) -> Result<(), PlanError> {
+pub(super) fn check_workloads(workloads: &[Workload]) -> Result<(), LabError> {
     if workloads.is_empty() {
-        return Err(PlanError::Empty("workloads"));
+        return Err(empty("workloads"));
     }
     within("workloads", workloads.len() as u64, 0, MOST_CELLS)?;
     for workload in workloads {
-        workload.validate().map_err(|source| PlanError::Workload {
-            workload: workload.name.clone(),
-            source,
-        })?;
+        workload.validate()?;
     }
     distinct(workloads.iter().map(|workload| workload.name.as_str()))
 }
@@ -131,26 +133,24 @@ pub(super) fn check_on_device(
     workloads: &[Workload],
     sectors: Option<&Sizes>,
     size: ByteSize,
-) -> Result<(), PlanError> {
+) -> Result<(), LabError> {
     for workload in workloads {
-        let name = || workload.name.clone();
+        let name = &workload.name;
         if workload.op.is_bare() {
-            return Err(PlanError::OtherTier(name()));
+            return Err(other_tier(name));
         }
         let torn = |sector: &&u32| !workload.block_bytes().is_multiple_of(u64::from(**sector));
         if let Some(sector) = sectors.and_then(|sectors| sectors.all().iter().find(torn)) {
-            return Err(PlanError::BlockSector {
-                workload: name(),
-                sector: *sector,
-            });
+            return Err(LabError::invalid(
+                format!(
+                    "workload {name:?}: its blocks do not consist of whole {sector}-byte sectors"
+                ),
+                "Use a block_size that is a multiple of sector_size.",
+            ));
         }
         let needed = workload.buffer_bytes();
         if extent_of(size) < needed {
-            return Err(PlanError::TooSmall {
-                workload: name(),
-                needed: ByteSize(needed),
-                size,
-            });
+            return Err(too_small(name, needed, size));
         }
     }
     Ok(())
@@ -161,14 +161,14 @@ pub(super) fn check_published(
     published: Option<&Repeats>,
     marks: &[ScoredBy],
     workloads: &[Workload],
-) -> Result<(), PlanError> {
+) -> Result<(), LabError> {
     let names = || workloads.iter().map(|workload| workload.name.as_str());
     if let Some(published) = published {
         published.validate(names())?;
     }
     for name in marks.iter().flat_map(|mark| mark.weights.keys()) {
         if !names().any(|known| known == name) {
-            return Err(RepeatsError::Workload(name.clone()).into());
+            return Err(no_workload(name));
         }
     }
     Beside::of(published)?.marks(marks)?;

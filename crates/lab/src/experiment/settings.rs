@@ -1,6 +1,7 @@
 //! [`Setting`]: what can be chosen for an experiment, by the same name wherever it is chosen.
 
-use super::PlanError;
+use super::error::not_taken;
+use crate::error::LabError;
 
 /// What can be chosen for an experiment, beyond its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,15 +131,11 @@ impl Setting {
 pub(super) fn check(
     given: impl IntoIterator<Item = Setting>,
     refuses: impl Fn(Setting) -> Option<&'static str>,
-) -> Result<(), PlanError> {
+) -> Result<(), LabError> {
     for setting in given {
         if let Some(of) = refuses(setting) {
             let others = Setting::ALL.into_iter().filter(|s| refuses(*s).is_none());
-            return Err(PlanError::NotTaken {
-                setting,
-                of,
-                others: others.collect(),
-            });
+            return Err(not_taken(setting, of, &others.collect::<Vec<_>>()));
         }
     }
     Ok(())

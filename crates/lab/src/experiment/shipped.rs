@@ -1,6 +1,7 @@
 //! Plans that ship with the program, by their names of today and of before.
 
-use super::{Experiment, PlanError};
+use super::Experiment;
+use crate::error::LabError;
 use std::path::Path;
 
 /// Plans that ship with the program: (name, TOML).
@@ -82,32 +83,40 @@ pub const fn other_names() -> &'static [(&'static str, &'static str)] {
 /// The TOML of a shipped plan.
 ///
 /// # Errors
-/// [`PlanError::Unknown`].
-pub fn toml(name: &str) -> Result<&'static str, PlanError> {
+/// [`LabError`].
+pub fn toml(name: &str) -> Result<&'static str, LabError> {
     let name = shipped_name(name);
     EMBEDDED
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, toml)| *toml)
-        .ok_or_else(|| PlanError::Unknown {
-            name: name.to_owned(),
-            suggestion: EMBEDDED
+        .ok_or_else(|| {
+            let suggestion = EMBEDDED
                 .iter()
                 .map(|(known, _)| *known)
                 .filter(|known| strsim::jaro_winkler(known, name) > 0.8)
                 .max_by(|a, b| {
                     strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name))
-                }),
+                });
+            let remedy = match suggestion {
+                Some(plan) => format!("Did you mean {plan:?}? `cryptmark plans` lists them all."),
+                None => {
+                    "`cryptmark plans` lists the built-in plans. The name of a plan file ends in \
+                     .toml."
+                        .to_owned()
+                }
+            };
+            LabError::invalid(format!("there is no plan {name:?}"), remedy)
         })
 }
 
 /// Name and TOML of a shipped plan, or of a file.
-pub(crate) fn read(name_or_path: &str) -> Result<(String, String), PlanError> {
+pub(crate) fn read(name_or_path: &str) -> Result<(String, String), LabError> {
     let path = Path::new(name_or_path);
     if path.extension().is_some_and(|suffix| suffix == "toml") {
-        let text = std::fs::read_to_string(path).map_err(|source| PlanError::Read {
-            path: path.to_owned(),
-            source,
+        let text = std::fs::read_to_string(path).map_err(|source| {
+            let what = format!("cannot read the plan {}", path.display());
+            LabError::invalid(what, "Check the path and its permissions.").because(source)
         })?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         return Ok((stem.into_owned(), text));

@@ -64,23 +64,19 @@ fn every_cipher_takes_the_key_sizes_that_it_has() {
 #[test]
 fn an_unknown_key_is_named_with_line_and_suggestion() {
     let text = VALID.replace("pattern", "patern");
-    let Err(PlanError::Syntax {
-        line,
-        problem,
-        suggestion,
-        ..
-    }) = Devices::parse("x", &text)
-    else {
-        panic!("accepted");
-    };
-    assert_eq!(line, 8);
-    assert!(problem.contains("patern"), "{problem}");
-    assert_eq!(suggestion.as_deref(), Some("pattern"));
+    let error = Devices::parse("x", &text).unwrap_err();
+    let what = error.to_string();
+    assert!(what.starts_with("x, line 8: "), "{what}");
+    assert!(what.contains("patern"), "{what}");
+    assert!(error.remedy().contains("\"pattern\""), "{}", error.remedy());
 }
 
 #[test]
 fn large_plans_are_refused() {
-    let is_large = |text: &str| matches!(Devices::parse("x", text), Err(PlanError::Range { .. }));
+    let is_large = |text: &str| {
+        let refused = Devices::parse("x", text).err();
+        refused.is_some_and(|error| error.to_string().contains("is not between"))
+    };
     let (head, workload) = VALID.split_once("[[workload]]").unwrap();
     let workloads = |count: usize| {
         let name = |nth| workload.replace("\"r\"", &format!("\"r{nth}\""));
@@ -134,20 +130,19 @@ fn bad_plans_are_refused() {
             .1
             .replacen("workload", "[[workload", 1)
     );
-    assert!(matches!(
-        Devices::parse("x", &twice),
-        Err(PlanError::DuplicateWorkload(_))
-    ));
+    let refused = Devices::parse("x", &twice).unwrap_err().to_string();
+    assert!(refused.starts_with("two workloads"), "{refused}");
 }
 
 #[test]
 fn a_misspelt_name_gets_a_suggestion() {
     let error = Experiment::load("quik").unwrap_err();
     assert!(error.remedy().contains("quick"), "{}", error.remedy());
-    assert!(matches!(
-        Experiment::load("/nonexistent/x.toml"),
-        Err(PlanError::Read { .. })
-    ));
+    let missing = Experiment::load("/nonexistent/x.toml").unwrap_err();
+    assert_eq!(
+        missing.to_string(),
+        "cannot read the plan /nonexistent/x.toml"
+    );
 }
 
 #[test]
@@ -186,19 +181,15 @@ fn impossible_changes_are_refused() {
             trial_seconds: Some(seconds),
             ..Changes::default()
         };
-        assert!(matches!(
-            changed("quick", changes),
-            Err(PlanError::Workload { .. })
-        ));
+        let refused = changed("quick", changes).unwrap_err().to_string();
+        assert!(refused.starts_with("workload "), "{refused}");
     }
     let none = Changes {
         repetitions: Some(0),
         ..Changes::default()
     };
-    assert!(matches!(
-        changed("quick", none),
-        Err(PlanError::Range { .. })
-    ));
+    let refused = changed("quick", none).unwrap_err().to_string();
+    assert!(refused.contains("is not between"), "{refused}");
 }
 
 const LIVES: &str = r#"

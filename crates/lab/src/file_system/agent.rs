@@ -6,7 +6,9 @@
 //! Its mounts are invisible to other processes and end with it. The programs
 //! that it has started end with it, too.
 
-use super::{Event, FileSystemError, Job, run};
+use super::error::{not_root, not_run, unreadable_job, unusable};
+use super::{Event, Job, run};
+use crate::error::LabError;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -46,28 +48,18 @@ pub struct Ended {
 /// comes soon after `stop` is set. `needs_root` says whether a user namespace does not do.
 ///
 /// # Errors
-/// [`FileSystemError::NotRoot`], [`FileSystemError::NoProgram`].
+/// [`LabError`].
 pub fn run_here(
     program: &Path,
     arguments: &[OsString],
     needs_root: bool,
     stop: &AtomicBool,
-) -> Result<Ended, FileSystemError> {
+) -> Result<Ended, LabError> {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root && needs_root {
-        return Err(FileSystemError::NotRoot);
+        return Err(not_root());
     }
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => FileSystemError::NoProgram {
-            program: "unshare".into(),
-            package: "util-linux",
-        },
-        _ => FileSystemError::File {
-            what: "cannot run",
-            path: "unshare".into(),
-            source: error,
-        },
-    };
+    let failed = |error| not_run("unshare", "util-linux", error);
     let mut command = block::program::command("unshare");
     if !is_root {
         command.args(["--user", "--map-root-user"]);
@@ -110,21 +102,13 @@ pub fn run_here(
 /// `job` and `told` with their directory, since no other process will.
 ///
 /// # Errors
-/// [`FileSystemError::File`] if `job` cannot be read or `told` cannot be
+/// [`LabError`] if `job` cannot be read or `told` cannot be
 /// written. Any other failure of the job is reported as an event.
-pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| FileSystemError::File {
-            what: "cannot use",
-            path,
-            source,
-        }
-    };
+pub fn agent(job: &Path, told: &Path) -> Result<(), LabError> {
     let mut out = OpenOptions::new()
         .append(true)
         .open(told)
-        .map_err(failed(told))?;
+        .map_err(|error| unusable("cannot use", told, error))?;
     let stop = Arc::new(AtomicBool::new(false));
     let mut lost = None;
     let mut tell = |event: Event| {
@@ -138,9 +122,9 @@ pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
             lost.get_or_insert(error);
         }
     };
-    let text = fs::read_to_string(job).map_err(failed(job))?;
+    let text = fs::read_to_string(job).map_err(|error| unusable("cannot use", job, error))?;
     match serde_json::from_str::<Job>(&text) {
-        Err(error) => tell(Event::failed(&error.into())),
+        Err(error) => tell(Event::failed(&unreadable_job(error))),
         Ok(wanted) => {
             if !wanted.kernel.is_lab() {
                 watch_input(&stop);
@@ -158,7 +142,7 @@ pub fn agent(job: &Path, told: &Path) -> Result<(), FileSystemError> {
             }
         }
     }
-    lost.map_or(Ok(()), |error| Err(failed(told)(error)))
+    lost.map_or(Ok(()), |error| Err(unusable("cannot use", told, error)))
 }
 
 /// Sets `stop` when standard input ends, and ends the process if that does not
@@ -187,14 +171,10 @@ impl Told {
     /// Makes the file at `path` for an agent to write to.
     ///
     /// # Errors
-    /// [`FileSystemError::File`].
-    pub fn create(path: &Path) -> Result<Self, FileSystemError> {
+    /// [`LabError`].
+    pub fn create(path: &Path) -> Result<Self, LabError> {
         let made = File::create_new(path).and_then(|_| File::open(path));
-        let file = made.map_err(|source| FileSystemError::File {
-            what: "cannot make",
-            path: path.to_owned(),
-            source,
-        })?;
+        let file = made.map_err(|source| unusable("cannot make", path, source))?;
         Ok(Self {
             file,
             rest: Vec::new(),
@@ -204,11 +184,11 @@ impl Told {
     /// The events that have arrived since the last call.
     ///
     /// # Errors
-    /// [`FileSystemError::Job`] if the file cannot be read or a line is not an
+    /// [`LabError`] if the file cannot be read or a line is not an
     /// event.
-    pub fn read(&mut self) -> Result<Vec<Event>, FileSystemError> {
+    pub fn read(&mut self) -> Result<Vec<Event>, LabError> {
         let read = self.file.read_to_end(&mut self.rest);
-        read.map_err(|error| FileSystemError::Job(serde_json::Error::io(error)))?;
+        read.map_err(|error| unreadable_job(serde_json::Error::io(error)))?;
         let whole = match self.rest.iter().rposition(|byte| *byte == b'\n') {
             Some(end) => self.rest.drain(..=end).collect::<Vec<u8>>(),
             None => return Ok(Vec::new()),
@@ -216,7 +196,7 @@ impl Told {
         whole
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())
-            .map(|line| Ok(serde_json::from_slice(line)?))
+            .map(|line| serde_json::from_slice(line).map_err(unreadable_job))
             .collect()
     }
 }

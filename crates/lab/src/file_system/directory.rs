@@ -7,10 +7,12 @@ mod ecryptfs;
 mod program;
 
 use self::program::Program;
+use super::error::{not_removed, unusable};
 use super::job::{ADIANTUM, XTS_HCTR2};
 use super::mounted::{make_directory, unmount};
 use super::stack::{PATIENCE, RETRY, said};
-use super::{Encrypter, FileSystemError, Subject};
+use super::{Encrypter, Subject};
+use crate::error::LabError;
 use crate::system::engine_file::VolumeKey;
 use block::file_keys::{FscryptMode, encrypt_directory};
 use std::fs::{self, File};
@@ -52,8 +54,8 @@ impl<'a> Directory<'a> {
     /// Makes the directory at `stored`, where there is none. It is shown at `shown` for a moment.
     ///
     /// # Errors
-    /// [`FileSystemError::Program`], or an error of the system.
-    pub(super) fn make(&self, stored: &Path, shown: &Path) -> Result<(), FileSystemError> {
+    /// [`LabError`], or an error of the system.
+    pub(super) fn make(&self, stored: &Path, shown: &Path) -> Result<(), LabError> {
         let Some(program) = Program::of(self.subject) else {
             make_directory(stored)?;
             let opened = self.open(stored, shown)?;
@@ -79,7 +81,7 @@ impl<'a> Directory<'a> {
                 .and_then(Child::wait_with_output)
                 .map_err(|source| program.failed(source))?;
             if !output.status.success() {
-                return Err(program.refused(said(&output)));
+                return Err(program.refused(&said(&output)));
             }
         }
         self.open(stored, shown)?.close()?;
@@ -93,8 +95,8 @@ impl<'a> Directory<'a> {
     /// `shown` unless the kernel encrypts the directory itself.
     ///
     /// # Errors
-    /// [`FileSystemError::Program`], or an error of the system.
-    pub(super) fn open(&self, stored: &Path, shown: &Path) -> Result<Opened, FileSystemError> {
+    /// [`LabError`], or an error of the system.
+    pub(super) fn open(&self, stored: &Path, shown: &Path) -> Result<Opened, LabError> {
         let mut opened = Opened {
             root: shown.to_owned(),
             server: None,
@@ -119,20 +121,23 @@ impl<'a> Directory<'a> {
         Ok(opened)
     }
 
-    fn no_cipher(&self, source: io::Error) -> FileSystemError {
-        FileSystemError::NoFileCipher {
-            cipher: self.subject.label(),
-            source,
-        }
+    fn no_cipher(&self, source: io::Error) -> LabError {
+        let remedy = match source.kind() {
+            io::ErrorKind::Unsupported => {
+                "Use a file system with the feature: for ext4, tune2fs -O encrypt."
+            }
+            _ => {
+                "Use a kernel with this cipher: fscrypt has Adiantum since Linux 5.0, and HCTR2 \
+                 since 6.0, if they are configured."
+            }
+        };
+        let cipher = self.subject.label();
+        let what = format!("this kernel does not encrypt files with {cipher}");
+        LabError::failed(what, remedy).because(source).absent()
     }
 
     /// Starts the program, and waits until it has mounted.
-    fn serve(
-        &self,
-        program: Program,
-        stored: &Path,
-        opened: &mut Opened,
-    ) -> Result<(), FileSystemError> {
+    fn serve(&self, program: Program, stored: &Path, opened: &mut Opened) -> Result<(), LabError> {
         let failed = |source| program.failed(source);
         let below = fs::metadata(&opened.root).map_err(failed)?;
         let told = self.state.with_extension("told");
@@ -152,7 +157,7 @@ impl<'a> Directory<'a> {
             if ended.is_some() || begun.elapsed() > MOUNTING {
                 let text = fs::read_to_string(&told).unwrap_or_default();
                 let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
-                return Err(program.refused(last.unwrap_or("it does not mount").to_owned()));
+                return Err(program.refused(last.unwrap_or("it does not mount")));
             }
             std::thread::sleep(RETRY);
         }
@@ -204,14 +209,11 @@ impl Opened {
     }
 
     /// Unmounts it, and waits for the end of the program.
-    ///
-    /// # Errors
-    /// [`FileSystemError::TakeDown`].
-    pub(super) fn close(mut self) -> Result<(), FileSystemError> {
+    pub(super) fn close(mut self) -> Result<(), LabError> {
         self.undo()
     }
 
-    fn undo(&mut self) -> Result<(), FileSystemError> {
+    fn undo(&mut self) -> Result<(), LabError> {
         let unmounted = match std::mem::take(&mut self.is_mounted) {
             true => unmount(&self.root),
             false => Ok(()),
@@ -228,12 +230,7 @@ impl Opened {
         }
         // It is killed so that the file system below can be unmounted.
         let _ = server.kill().and_then(|()| server.wait());
-        unmounted.and_then(|()| {
-            Err(FileSystemError::TakeDown {
-                what: self.root.clone(),
-                source: io::ErrorKind::TimedOut.into(),
-            })
-        })
+        unmounted.and_then(|()| Err(not_removed(&self.root, io::ErrorKind::TimedOut)))
     }
 }
 
@@ -258,12 +255,8 @@ fn is_other(above: &fs::Metadata, below: &fs::Metadata) -> bool {
     above.dev() != below.dev()
 }
 
-fn copy(from: &Path, to: &Path) -> Result<(), FileSystemError> {
-    let failed = |source| FileSystemError::File {
-        what: "cannot make",
-        path: to.to_owned(),
-        source,
-    };
+fn copy(from: &Path, to: &Path) -> Result<(), LabError> {
+    let failed = |source| unusable("cannot make", to, source);
     let mut command = block::program::command("cp");
     command.args(["-a", "--no-target-directory", "--"]);
     let output = command.arg(from).arg(to).output().map_err(failed)?;
@@ -273,22 +266,17 @@ fn copy(from: &Path, to: &Path) -> Result<(), FileSystemError> {
     }
 }
 
-fn remove(directory: &Path) -> Result<(), FileSystemError> {
+fn remove(directory: &Path) -> Result<(), LabError> {
     match fs::remove_dir_all(directory) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FileSystemError::File {
-            what: "cannot remove",
-            path: directory.to_owned(),
-            source,
-        }),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(unusable("cannot remove", directory, source))
+        }
         _ => Ok(()),
     }
 }
 
 /// Looks for what `subject` needs.
-///
-/// # Errors
-/// [`FileSystemError::NoProgram`], [`FileSystemError::NoModule`].
-pub(super) fn provide(subject: &Subject) -> Result<(), FileSystemError> {
+pub(super) fn provide(subject: &Subject) -> Result<(), LabError> {
     match (subject.encrypter, Program::of(subject)) {
         (_, Some(program)) => program.provide(),
         (Encrypter::Ecryptfs, None) => super::module::provide_file_system("ecryptfs"),

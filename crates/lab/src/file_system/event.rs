@@ -1,8 +1,9 @@
 //! [`Event`]: what an agent tells, one JSON object a line.
 
-use super::FileSystemError;
+use crate::error::LabError;
 use crate::record::{Exposure, Moved};
 use crate::system::engine_file::EngineBackend;
+use crate::system::with_causes;
 use serde::{Deserialize, Serialize};
 
 /// Something happened in a job.
@@ -74,11 +75,11 @@ pub enum Event {
 
 impl Event {
     /// The end of a job by an error.
-    pub fn failed(error: &FileSystemError) -> Self {
+    pub fn failed(error: &LabError) -> Self {
         Self::Failed {
-            what: error.told(),
-            remedy: error.remedy(),
-            interrupted: matches!(error, FileSystemError::Interrupted),
+            what: with_causes(error),
+            remedy: error.remedy().to_owned(),
+            interrupted: error.is_interrupted(),
         }
     }
 }

@@ -1,7 +1,9 @@
 //! [`Image`]: the bytes below all stacks of a job, and how the kernel forgets what it has cached.
 
+use super::error::unusable;
 use super::exposure::Tree;
-use super::{Backing, FileSystem, FileSystemError, Job};
+use super::{Backing, FileSystem, Job};
+use crate::error::LabError;
 use crate::record::Shown;
 use block::{FileDevice, TestFile};
 use std::fs::{self, File};
@@ -24,7 +26,7 @@ pub(super) enum Image {
 
 impl Image {
     /// Makes the image of `job`, full of noise.
-    pub(super) fn new(job: &Job, stop: &AtomicBool) -> Result<Self, FileSystemError> {
+    pub(super) fn new(job: &Job, stop: &AtomicBool) -> Result<Self, LabError> {
         let directory = match &job.backing {
             Backing::Named(path) => return Ok(Self::Named(path.clone())),
             Backing::File(directory) => directory,
@@ -51,15 +53,11 @@ impl Image {
     }
 
     /// Removes everything in it, if it is a directory.
-    pub(super) fn clear(&self) -> Result<(), FileSystemError> {
+    pub(super) fn clear(&self) -> Result<(), LabError> {
         let Self::Directory(directory) = self else {
             return Ok(());
         };
-        let failed = |source| FileSystemError::File {
-            what: "cannot remove",
-            path: directory.path().to_owned(),
-            source,
-        };
+        let failed = |source| unusable("cannot remove", directory.path(), source);
         for entry in fs::read_dir(directory.path()).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             let removed = match path.is_dir() {
@@ -86,18 +84,14 @@ impl Image {
     }
 
     /// Lets the kernel forget what it has cached of it.
-    pub(super) fn forget(&self) -> Result<(), FileSystemError> {
+    pub(super) fn forget(&self) -> Result<(), LabError> {
         forget(&self.path())
     }
 }
 
 /// Lets the kernel forget what it has cached of a file or a block device.
-pub(super) fn forget(path: &Path) -> Result<(), FileSystemError> {
-    let failed = |source| FileSystemError::File {
-        what: "cannot forget",
-        path: path.to_owned(),
-        source,
-    };
+pub(super) fn forget(path: &Path) -> Result<(), LabError> {
+    let failed = |source| unusable("cannot forget", path, source);
     let file = File::open(path).map_err(failed)?;
     if path.is_dir() {
         rustix::fs::syncfs(&file).map_err(|errno| failed(errno.into()))?;
@@ -125,16 +119,12 @@ pub(super) fn forget_files(directory: &Path) -> io::Result<()> {
 }
 
 /// Forgets everything that is cached of `image`, and all that can be forgotten.
-pub(super) fn drop_caches(image: &Image) -> Result<(), FileSystemError> {
+pub(super) fn drop_caches(image: &Image) -> Result<(), LabError> {
     rustix::fs::sync();
     image.forget()?;
     match fs::write(DROP_CACHES, "3") {
         Err(_) if !can_drop_caches() && matches!(image, Image::Directory(_)) => Ok(()),
-        dropped => dropped.map_err(|source| FileSystemError::File {
-            what: "cannot write",
-            path: DROP_CACHES.into(),
-            source,
-        }),
+        dropped => dropped.map_err(|source| unusable("cannot write", DROP_CACHES.as_ref(), source)),
     }
 }
 
@@ -152,12 +142,8 @@ const OWN: &str = ".cryptmark-files-";
 
 /// Makes a directory in `place` for a job of the process `id` begins with, and removes those of
 /// processes that were killed.
-fn own_directory(place: &Path, id: &str) -> Result<TempDir, FileSystemError> {
-    let failed = |source| FileSystemError::File {
-        what: "cannot make a directory in",
-        path: place.to_owned(),
-        source,
-    };
+fn own_directory(place: &Path, id: &str) -> Result<TempDir, LabError> {
+    let failed = |source| unusable("cannot make a directory in", place, source);
     for entry in fs::read_dir(place).map_err(failed)?.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let rest = name.strip_prefix(OWN).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! dm-crypt over a device, and dm-integrity below it, which stores tags with the sectors.
 
+use super::error::unusable;
 use super::stack::{Wanted, unmapped};
-use super::{DmOption, FileSystem, FileSystemError};
+use super::{DmOption, FileSystem};
+use crate::error::LabError;
 use crate::system::dm_crypt::table_line;
 use block::{BlockDevice, FileDevice, FileOptions, MappedDevice};
 use std::fs::OpenOptions;
@@ -25,11 +27,7 @@ pub(super) struct Tagged {
 }
 
 /// Puts dm-crypt over the first `size` bytes of `below`.
-pub(super) fn crypt(
-    wanted: Wanted<'_>,
-    below: &Path,
-    size: u64,
-) -> Result<MappedDevice, FileSystemError> {
+pub(super) fn crypt(wanted: Wanted<'_>, below: &Path, size: u64) -> Result<MappedDevice, LabError> {
     let subject = wanted.subject;
     let notation = subject.cipher.as_deref().unwrap_or_default();
     let cipher = match subject.has_tags() {
@@ -65,7 +63,7 @@ fn authenticated(notation: &str) -> String {
 
 /// Puts dm-integrity over all of `below`, with a journal if that is asked for, so that a sector and
 /// its tag change together. A fresh one is formatted.
-pub(super) fn tagged(wanted: Wanted<'_>, below: &Path) -> Result<Tagged, FileSystemError> {
+pub(super) fn tagged(wanted: Wanted<'_>, below: &Path) -> Result<Tagged, LabError> {
     let make = |size| {
         let sector = wanted.subject.sector_bytes;
         let mode = if wanted.subject.has_journal() {
@@ -98,7 +96,7 @@ pub(super) fn tagged(wanted: Wanted<'_>, below: &Path) -> Result<Tagged, FileSys
 }
 
 /// Bytes for data on a device that dm-integrity has formatted, as it stands there.
-fn provided(below: &Path) -> Result<u64, FileSystemError> {
+fn provided(below: &Path) -> Result<u64, LabError> {
     let mut superblock = [0; SUPERBLOCK as usize];
     FileDevice::open(below, &FileOptions::default())?.read_at(0, &mut superblock)?;
     let mut sectors = [0; 8];
@@ -111,7 +109,7 @@ fn provided(below: &Path) -> Result<u64, FileSystemError> {
 
 /// Writes all of `device`, so that every sector has a tag: without one it cannot
 /// be read.
-pub(super) fn fill(device: &Path, size: u64) -> Result<(), FileSystemError> {
+pub(super) fn fill(device: &Path, size: u64) -> Result<(), LabError> {
     let zeros = vec![0; 1 << 20];
     let failed = |source| unwritable(device, source);
     let mut out = OpenOptions::new()
@@ -127,12 +125,8 @@ pub(super) fn fill(device: &Path, size: u64) -> Result<(), FileSystemError> {
     out.sync_all().map_err(failed)
 }
 
-fn unwritable(path: &Path, source: io::Error) -> FileSystemError {
-    FileSystemError::File {
-        what: "cannot map",
-        path: path.to_owned(),
-        source,
-    }
+fn unwritable(path: &Path, source: io::Error) -> LabError {
+    unusable("cannot map", path, source)
 }
 
 #[cfg(test)]

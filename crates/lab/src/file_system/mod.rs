@@ -16,7 +16,8 @@
 //! belongs to its namespaces or closes with its descriptors. The kernel therefore removes it even
 //! if the agent is killed.
 
-mod error;
+#[cfg(target_os = "linux")]
+pub(crate) mod error;
 mod job;
 mod operation;
 
@@ -45,11 +46,10 @@ mod stack;
 #[cfg(target_os = "linux")]
 mod usage;
 
-pub use error::FileSystemError;
 #[cfg(target_os = "linux")]
 pub use event::{Event, OperationSample};
 pub use job::{Backing, DmOption, Encrypter, FileCipher, Job, Kernel, Subject};
-pub use operation::{Files, Kind as OperationKind, Operation, OperationError};
+pub use operation::{Files, Kind as OperationKind, Operation};
 #[cfg(target_os = "linux")]
 pub use runner::run;
 

@@ -1,6 +1,6 @@
 //! The parts that the kernel has, or can load.
 
-use super::FileSystemError;
+use crate::error::LabError;
 use std::fs;
 use std::path::Path;
 use std::process::Stdio;
@@ -66,39 +66,39 @@ fn has(module: &str) -> bool {
 
 impl Part {
     /// Loads what is not there, if that is allowed.
-    ///
-    /// # Errors
-    /// [`FileSystemError::NoModule`].
-    pub(super) fn provide(self) -> Result<(), FileSystemError> {
+    pub(super) fn provide(self) -> Result<(), LabError> {
         if (self.found)() {
             return Ok(());
         }
         load(self.module);
         match (self.found)() {
             true => Ok(()),
-            false => Err(FileSystemError::NoModule {
-                what: self.what,
-                module: self.module,
-            }),
+            false => Err(missing(self.what, self.module)),
         }
     }
 }
 
+/// A part that the kernel lacks, and the module that brings it.
+fn missing(what: &str, module: &str) -> LabError {
+    LabError::invalid(
+        format!("this kernel has no {what}"),
+        format!(
+            "Load the module (modprobe {module}), or use the lab kernel, which has it: system \
+             lab:…"
+        ),
+    )
+    .absent()
+}
+
 /// Loads a file system's module, if the kernel does not have it.
-///
-/// # Errors
-/// [`FileSystemError::NoModule`].
-pub(super) fn provide_file_system(name: &'static str) -> Result<(), FileSystemError> {
+pub(super) fn provide_file_system(name: &'static str) -> Result<(), LabError> {
     if is_known(name) {
         return Ok(());
     }
     load(name);
     match is_known(name) {
         true => Ok(()),
-        false => Err(FileSystemError::NoModule {
-            what: name,
-            module: name,
-        }),
+        false => Err(missing(name, name)),
     }
 }
 

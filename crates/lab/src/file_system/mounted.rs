@@ -1,8 +1,9 @@
 //! [`Mounted`]: a mounted file system, and [`Scratch`], which holds its mount
 //! point.
 
-use super::FileSystemError;
+use super::error::{not_mounted, not_removed, unusable};
 use super::stack::{PATIENCE, RETRY};
+use crate::error::LabError;
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags};
 use std::ffi::CStr;
 use std::fs;
@@ -46,7 +47,7 @@ impl Mounted {
     }
 
     /// Unmounts it.
-    pub(super) fn take_down(mut self) -> Result<(), FileSystemError> {
+    pub(super) fn take_down(mut self) -> Result<(), LabError> {
         self.over = true;
         unmount(&self.directory)
     }
@@ -74,20 +75,16 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn mount(directory: &Path, permanent: bool) -> Result<Self, FileSystemError> {
+    pub(super) fn mount(directory: &Path, permanent: bool) -> Result<Self, LabError> {
         let scratch = Self {
             directory: directory.to_owned(),
             private: directory.join("private"),
             permanent,
         };
-        let mount = |at: &Path, propagation| -> Result<(), FileSystemError> {
+        let mount = |at: &Path, propagation| -> Result<(), LabError> {
             rustix::mount::mount("cryptmark", at, "tmpfs", MountFlags::NOSUID, None)
                 .and_then(|()| rustix::mount::mount_change(at, propagation))
-                .map_err(|errno| FileSystemError::Mount {
-                    file_system: "tmpfs",
-                    device: at.to_owned(),
-                    source: errno.into(),
-                })
+                .map_err(|errno| not_mounted("tmpfs", at, errno))
         };
         mount(directory, MountPropagationFlags::SHARED)?;
         make_directory(&scratch.private)?;
@@ -112,18 +109,16 @@ impl Drop for Scratch {
     }
 }
 
-pub(super) fn make_directory(path: &Path) -> Result<(), FileSystemError> {
+pub(super) fn make_directory(path: &Path) -> Result<(), LabError> {
     match fs::create_dir(path) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(FileSystemError::File {
-            what: "cannot make",
-            path: path.to_owned(),
-            source: error,
-        }),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            Err(unusable("cannot make", path, error))
+        }
         _ => Ok(()),
     }
 }
 
-pub(super) fn unmount(directory: &Path) -> Result<(), FileSystemError> {
+pub(super) fn unmount(directory: &Path) -> Result<(), LabError> {
     let begun = Instant::now();
     loop {
         match rustix::mount::unmount(directory, UnmountFlags::NOFOLLOW) {
@@ -132,10 +127,7 @@ pub(super) fn unmount(directory: &Path) -> Result<(), FileSystemError> {
             Err(errno) => {
                 // Out of sight at least; it goes when its last user does.
                 let _ = rustix::mount::unmount(directory, UnmountFlags::DETACH);
-                return Err(FileSystemError::TakeDown {
-                    what: directory.to_owned(),
-                    source: errno.into(),
-                });
+                return Err(not_removed(directory, errno));
             }
         }
         std::thread::sleep(RETRY);

@@ -1,11 +1,11 @@
 //! [`Operation`]: what is done with a file system.
 
 use super::FileSystem;
+use crate::error::LabError;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use serde::{Deserialize, Serialize, Serializer};
 use std::path::PathBuf;
-use thiserror::Error;
 
 /// Most bytes that one system call moves.
 const MOST_BUFFER: u64 = 64 << 20;
@@ -275,31 +275,6 @@ impl Files {
     }
 }
 
-/// The reason why an operation is invalid, in terms of its own keys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum OperationError {
-    /// The command is missing, or the operation does not run one.
-    #[error("op = \"command\" needs command, and no other op may have it")]
-    Command,
-    /// The operation needs files, and none are given.
-    #[error("file_size is missing")]
-    NoFiles,
-    /// The operation has too many files.
-    #[error("files must be 1000000 or fewer")]
-    Files,
-    /// No size of system calls.
-    #[error("buffer must lie between 1 B and 64 MiB")]
-    Buffer,
-    /// Requests around caches consist of whole blocks of the device.
-    #[error(
-        "with op = \"encrypt\", file_size must be a multiple of 512 bytes and no more than buffer"
-    )]
-    Blocks,
-    /// A read-only file system cannot do it.
-    #[error("cramfs is read-only: use only mkfs, mount, read and stat")]
-    ReadOnly,
-}
-
 impl Operation {
     /// The operation as a workload, which gives a session its name and its threads.
     pub fn workload(&self, jobs: u32, cold: bool) -> Workload {
@@ -355,27 +330,34 @@ impl Operation {
     ///
     /// # Errors
     /// The first that is impossible.
-    pub fn validate(&self) -> Result<(), OperationError> {
+    pub fn validate(&self) -> Result<(), LabError> {
         let files = self.files();
         let needs_files = !matches!(self.op, Kind::Mkfs | Kind::Mount | Kind::Command);
         let fixed = |fs: &FileSystem| fs.is_read_only();
         let is_request = |size: &u64| size.is_multiple_of(512) && *size <= self.buffer.as_u64();
-        match () {
+        let problem = match () {
             () if (self.op == Kind::Command) != self.command.is_some() => {
-                Err(OperationError::Command)
+                "op = \"command\" needs command, and no other op may have it"
             }
-            () if needs_files && files.count == 0 => Err(OperationError::NoFiles),
-            () if files.count > 0 && files.sizes.is_empty() => Err(OperationError::NoFiles),
-            () if files.count > MOST_FILES => Err(OperationError::Files),
+            () if needs_files && files.count == 0 => "file_size is missing",
+            () if files.count > 0 && files.sizes.is_empty() => "file_size is missing",
+            () if files.count > MOST_FILES => "files must be 1000000 or fewer",
             () if self.op == Kind::Encrypt && !files.sizes.iter().all(is_request) => {
-                Err(OperationError::Blocks)
+                "with op = \"encrypt\", file_size must be a multiple of 512 bytes and no more than \
+                 buffer"
             }
-            () if !(1..=MOST_BUFFER).contains(&self.buffer.as_u64()) => Err(OperationError::Buffer),
+            () if !(1..=MOST_BUFFER).contains(&self.buffer.as_u64()) => {
+                "buffer must lie between 1 B and 64 MiB"
+            }
             () if self.op.writes() && !self.on.is_empty() && self.on.iter().all(fixed) => {
-                Err(OperationError::ReadOnly)
+                "cramfs is read-only: use only mkfs, mount, read and stat"
             }
-            () => Ok(()),
-        }
+            () => return Ok(()),
+        };
+        Err(LabError::invalid(
+            format!("operation {:?}: {problem}", self.name),
+            "Change the value. `cryptmark plans show crypto-fs` prints a plan to copy.",
+        ))
     }
 }
 
@@ -401,30 +383,27 @@ mod tests {
     #[test]
     fn impossible_operations_are_refused() {
         let parse = |text: &str| toml::from_str::<Operation>(text).unwrap();
-        assert_eq!(parse(VALID).validate(), Ok(()));
+        parse(VALID).validate().unwrap();
         let cases = [
-            ("[\"1 MB\", \"10 MB\"]", "[]", OperationError::NoFiles),
-            ("\"r\"", "\"r\"\nfiles = 0", OperationError::NoFiles),
-            ("\"r\"", "\"r\"\nfiles = 1000001", OperationError::Files),
-            ("\"r\"", "\"r\"\nbuffer = \"0 B\"", OperationError::Buffer),
-            ("\"r\"", "\"r\"\ncommand = \"ls\"", OperationError::Command),
-            ("\"read\"", "\"command\"", OperationError::Command),
-            ("\"read\"", "\"encrypt\"", OperationError::Blocks),
+            ("[\"1 MB\", \"10 MB\"]", "[]", "file_size is missing"),
+            ("\"r\"", "\"r\"\nfiles = 0", "file_size is missing"),
+            ("\"r\"", "\"r\"\nfiles = 1000001", "files must"),
+            ("\"r\"", "\"r\"\nbuffer = \"0 B\"", "buffer must"),
+            ("\"r\"", "\"r\"\ncommand = \"ls\"", "needs command"),
+            ("\"read\"", "\"command\"", "needs command"),
+            ("\"read\"", "\"encrypt\"", "multiple of 512"),
             (
                 "\"read\"\nfile_size = [\"1 MB\", \"10 MB\"]",
                 "\"encrypt\"\nfile_size = \"1000 B\"",
-                OperationError::Blocks,
+                "multiple of 512",
             ),
-            (
-                "\"read\"",
-                "\"write\"\non = [\"cramfs\"]",
-                OperationError::ReadOnly,
-            ),
+            ("\"read\"", "\"write\"\non = [\"cramfs\"]", "read-only"),
         ];
         for (from, to, error) in cases {
-            assert_eq!(parse(&VALID.replacen(from, to, 1)).validate(), Err(error));
+            let refused = parse(&VALID.replacen(from, to, 1)).validate().unwrap_err();
+            assert!(refused.to_string().contains(error), "{refused}");
         }
-        assert_eq!(Operation::command("ls").validate(), Ok(()));
+        Operation::command("ls").validate().unwrap();
         assert!(parse(VALID).suits(FileSystem::Cramfs));
         let write = parse(&VALID.replacen("\"read\"", "\"write\"", 1));
         assert!(write.suits(FileSystem::Ext2) && !write.suits(FileSystem::Cramfs));

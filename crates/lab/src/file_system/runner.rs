@@ -13,16 +13,18 @@ mod visit;
 use self::visit::{Content, Visit};
 use super::content::Noise;
 use super::directory::Directory;
+use super::error::{not_root, not_run};
 use super::image::{Image, can_drop_caches};
 use super::module::provide_file_system;
 use super::mounted::{Scratch, make_directory};
 use super::stack::{self, Attached, Engine};
 use super::usage;
-use super::{Event, FileSystem, FileSystemError, Job, Operation, OperationSample, Subject};
+use super::{Event, FileSystem, Job, Operation, OperationSample, Subject};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::system::engine_file::{EngineBackend, VolumeKey};
+use crate::system::with_causes;
 use std::ffi::CString;
-use std::io;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,22 +33,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// after an error.
 ///
 /// # Errors
-/// [`FileSystemError`]. Events reported before it are valid.
-pub fn run(
-    job: &Job,
-    stop: &AtomicBool,
-    tell: &mut dyn FnMut(Event),
-) -> Result<(), FileSystemError> {
+/// [`LabError`]. Events reported before it are valid.
+pub fn run(job: &Job, stop: &AtomicBool, tell: &mut dyn FnMut(Event)) -> Result<(), LabError> {
     if !rustix::process::geteuid().is_root() {
-        return Err(FileSystemError::NotRoot);
+        return Err(not_root());
     }
     let file_system = job.file_system;
     if job.size < file_system.smallest() {
-        return Err(FileSystemError::TooSmall {
-            file_system: file_system.name(),
-            needed: file_system.smallest(),
-            size: job.size,
-        });
+        return Err(LabError::invalid(
+            format!(
+                "{} needs a device of at least {} bytes, and this one has {}",
+                file_system.name(),
+                file_system.smallest(),
+                job.size
+            ),
+            format!("Choose a size of {} or more.", file_system.smallest()),
+        ));
     }
     // Calibrated before anything is timed: that is work, too.
     Clock::get();
@@ -210,9 +212,9 @@ impl<'a> Context<'a> {
         is_permanent(self.job)
     }
 
-    fn stopped(&self) -> Result<(), FileSystemError> {
+    fn stopped(&self) -> Result<(), LabError> {
         match self.stop.load(Ordering::Relaxed) {
-            true => Err(FileSystemError::Interrupted),
+            true => Err(LabError::session_interrupted()),
             false => Ok(()),
         }
     }
@@ -253,7 +255,7 @@ impl<'a> Context<'a> {
         cells: &mut Vec<Cell<'a>>,
         shared: Option<&Image>,
         tell: &mut dyn FnMut(Event),
-    ) -> Result<(), FileSystemError> {
+    ) -> Result<(), LabError> {
         let Some(image) = shared else {
             return Ok(());
         };
@@ -278,7 +280,7 @@ impl<'a> Context<'a> {
                 Err(error) if cell.subject.encrypter.encrypts_files() && error.is_absence() => {
                     tell(Event::Absent {
                         subject: cell.place,
-                        reason: format!("{}. {}", error.told(), error.remedy()),
+                        reason: format!("{}. {}", with_causes(&error), error.remedy()),
                     });
                     continue;
                 }
@@ -301,7 +303,7 @@ impl<'a> Context<'a> {
         shared: Option<&Image>,
         is_first: bool,
         mut tell: impl FnMut(usize, Option<OperationSample>),
-    ) -> Result<(), FileSystemError> {
+    ) -> Result<(), LabError> {
         if shared.is_none() && cell.image.is_none() {
             cell.image = Some(Image::new(self.job, self.stop)?);
         }
@@ -338,7 +340,7 @@ impl<'a> Context<'a> {
 }
 
 /// The version that the program that makes a file system reports.
-fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
+fn maker_version(file_system: FileSystem) -> Result<String, LabError> {
     let program = file_system.maker();
     let version = match file_system {
         FileSystem::Directory => "--version",
@@ -348,17 +350,7 @@ fn maker_version(file_system: FileSystem) -> Result<String, FileSystemError> {
         .arg(version)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => FileSystemError::NoProgram {
-                program: program.into(),
-                package: file_system.package(),
-            },
-            _ => FileSystemError::File {
-                what: "cannot run",
-                path: program.into(),
-                source: error,
-            },
-        })?;
+        .map_err(|error| not_run(program, file_system.package(), error))?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());

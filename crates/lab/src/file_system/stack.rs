@@ -2,12 +2,14 @@
 //! sets it up and takes it down.
 
 use super::directory;
+use super::error::{not_removed, not_root, unusable};
 use super::image::{Image, forget};
 use super::mapping;
 use super::module::{BLOCK2MTD, CRYPTOLOOP, DM_CRYPT, DM_INTEGRITY};
 use super::mounted::{make_directory, unmount};
 use super::usage::counter;
-use super::{Encrypter, FileSystem, FileSystemError, Job, Subject};
+use super::{Encrypter, FileSystem, Job, Subject};
+use crate::error::LabError;
 use crate::system::engine_file::{EngineBackend, EngineClient, EngineTimes, VolumeKey};
 use block::{LoopDevice, MappedDevice};
 use std::fs;
@@ -82,12 +84,12 @@ impl Attached {
     /// Sets up a stack over `image`, with `engine` if an earlier stack has left one.
     ///
     /// # Errors
-    /// [`FileSystemError`]. No layer of the stack stays.
+    /// [`LabError`]. No layer of the stack stays.
     pub(super) fn new(
         wanted: Wanted<'_>,
         image: &Image,
         engine: Option<Engine>,
-    ) -> Result<Self, FileSystemError> {
+    ) -> Result<Self, LabError> {
         let job = wanted.job;
         let mut road = Self {
             device: image.path(),
@@ -129,7 +131,7 @@ impl Attached {
 
     /// Lets the kernel forget what it has cached of the device that the file
     /// system was mounted from, and of what the engine serves.
-    pub(super) fn forget(&self) -> Result<(), FileSystemError> {
+    pub(super) fn forget(&self) -> Result<(), LabError> {
         forget(&self.device)?;
         match self.layers.first() {
             Some(Layer::Engine) => forget(&self.served),
@@ -140,9 +142,9 @@ impl Attached {
     /// Takes everything down, the last first, but for the engine's server.
     ///
     /// # Errors
-    /// [`FileSystemError::TakeDown`] for the first that would not go; the rest
+    /// [`LabError`] for the first that would not go; the rest
     /// is tried as well.
-    pub(super) fn take_down(mut self) -> Result<Option<Engine>, FileSystemError> {
+    pub(super) fn take_down(mut self) -> Result<Option<Engine>, LabError> {
         self.undo()?;
         Ok(
             match std::mem::replace(&mut self.timer, CryptoTimer::None) {
@@ -152,7 +154,7 @@ impl Attached {
         )
     }
 
-    fn undo(&mut self) -> Result<(), FileSystemError> {
+    fn undo(&mut self) -> Result<(), LabError> {
         let mut outcome = Ok(());
         while let Some(layer) = self.layers.pop() {
             let undone = match layer {
@@ -167,19 +169,17 @@ impl Attached {
         outcome
     }
 
-    fn attach_loop(&mut self) -> Result<(), FileSystemError> {
+    fn attach_loop(&mut self) -> Result<(), LabError> {
         let device = LoopDevice::attach(&self.device, true)?;
         self.device = device.path().to_owned();
         self.layers.push(Layer::Loop(device));
         Ok(())
     }
 
-    fn attach_cryptoloop(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+    fn attach_cryptoloop(&mut self, wanted: Wanted<'_>) -> Result<(), LabError> {
         let notation = wanted.subject.cipher.as_deref().unwrap_or_default();
         let Some(cipher) = cryptoloop_cipher(notation) else {
-            return Err(FileSystemError::NoCryptoloopCipher {
-                cipher: notation.to_owned(),
-            });
+            return Err(no_cryptoloop(notation));
         };
         let key = wanted.key;
         let device =
@@ -191,7 +191,7 @@ impl Attached {
     }
 
     /// Adds dm-crypt, and dm-integrity below it if its sectors have tags.
-    fn map(&mut self, wanted: Wanted<'_>) -> Result<(), FileSystemError> {
+    fn map(&mut self, wanted: Wanted<'_>) -> Result<(), LabError> {
         let mut size = wanted.job.size;
         if wanted.subject.has_tags() {
             let tagged = mapping::tagged(wanted, &self.device)?;
@@ -210,7 +210,7 @@ impl Attached {
         }
     }
 
-    fn serve(&mut self, engine: Engine) -> Result<(), FileSystemError> {
+    fn serve(&mut self, engine: Engine) -> Result<(), LabError> {
         self.device = engine.client.file();
         self.served.clone_from(&self.device);
         self.backend = engine.client.backend().cloned();
@@ -230,7 +230,7 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    fn start(wanted: Wanted<'_>, backing: &Path) -> Result<Self, FileSystemError> {
+    fn start(wanted: Wanted<'_>, backing: &Path) -> Result<Self, LabError> {
         let Wanted {
             job, subject, key, ..
         } = wanted;
@@ -256,10 +256,7 @@ impl Engine {
     }
 
     /// Unmounts its file and ends it.
-    ///
-    /// # Errors
-    /// [`FileSystemError::TakeDown`].
-    pub(super) fn end(mut self) -> Result<(), FileSystemError> {
+    pub(super) fn end(mut self) -> Result<(), LabError> {
         self.over = true;
         unmount(&self.directory)
     }
@@ -296,10 +293,14 @@ fn cryptoloop_cipher(notation: &str) -> Option<&str> {
 ///
 /// # Errors
 /// Why it cannot be measured here.
-pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemError> {
+pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), LabError> {
     if job.file_system == FileSystem::Jffs2 {
         if !job.kernel.is_lab() {
-            return Err(FileSystemError::OnlyInLab);
+            return Err(LabError::invalid(
+                "jffs2 can be measured only in the lab kernel, because block2mtd never releases a \
+                 device",
+                "Use system lab:dm-crypt or another lab: system.",
+            ));
         }
         BLOCK2MTD.provide()?;
     }
@@ -307,7 +308,7 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
         && !subject.encrypter.is_program()
         && subject.encrypter != Encrypter::Fscrypt;
     if job.file_system == FileSystem::Directory && on_device {
-        return Err(FileSystemError::NotRoot);
+        return Err(not_root());
     }
     match subject.encrypter {
         Encrypter::None | Encrypter::BuiltinFuse => Ok(()),
@@ -323,10 +324,14 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
             };
             match holds {
                 true => directory::provide(subject),
-                false => Err(FileSystemError::NoDirectory {
-                    system: encrypter.name(),
-                    file_system: job.file_system.name(),
-                }),
+                false => Err(LabError::invalid(
+                    format!(
+                        "{} does not encrypt files of {}",
+                        encrypter.name(),
+                        job.file_system.name()
+                    ),
+                    "Use ext4.",
+                )),
             }
         }
         Encrypter::DmCrypt => {
@@ -338,9 +343,7 @@ pub(super) fn provide(job: &Job, subject: &Subject) -> Result<(), FileSystemErro
         _ => {
             let notation = subject.cipher.as_deref().unwrap_or_default();
             if cryptoloop_cipher(notation).is_none() || subject.sector_bytes != 512 {
-                return Err(FileSystemError::NoCryptoloopCipher {
-                    cipher: notation.to_owned(),
-                });
+                return Err(no_cryptoloop(notation));
             }
             CRYPTOLOOP.provide()
         }
@@ -400,18 +403,22 @@ pub(super) fn tick_rate() -> Option<f64> {
     Some(ended.0.checked_sub(begun.0)? as f64 / nanoseconds as f64 * 1e9)
 }
 
+/// A cipher that no kernel that runs here has.
+fn no_cryptoloop(cipher: &str) -> LabError {
+    LabError::invalid(
+        format!("cryptoloop, removed in Linux 5.16, has no {cipher}"),
+        "Choose a cipher in CBC or ECB mode with plain IVs, such as aes-cbc-plain.",
+    )
+}
+
 /// Makes flash of `device`: what `mount` takes for it. It stays as long as the
 /// kernel runs, so it is made once.
-fn mtd(device: &Path, erase_bytes: u32) -> Result<PathBuf, FileSystemError> {
+fn mtd(device: &Path, erase_bytes: u32) -> Result<PathBuf, LabError> {
     // As it calls what it makes of a device.
     let name = format!("block2mtd: {}", device.display());
     let parameter = Path::new("/sys/module/block2mtd/parameters/block2mtd");
     let line = format!("{},{erase_bytes}", device.display());
-    let failed = |source| FileSystemError::File {
-        what: "cannot write",
-        path: parameter.to_owned(),
-        source,
-    };
+    let failed = |source| unusable("cannot write", parameter, source);
     fs::write(parameter, line).map_err(failed)?;
     for entry in fs::read_dir("/sys/class/mtd").map_err(failed)?.flatten() {
         let called = fs::read_to_string(entry.path().join("name")).unwrap_or_default();
@@ -431,28 +438,25 @@ pub(super) fn said(output: &std::process::Output) -> String {
     last.map_or_else(|| output.status.to_string(), str::to_owned)
 }
 
-fn detached(device: LoopDevice) -> Result<(), FileSystemError> {
+fn detached(device: LoopDevice) -> Result<(), LabError> {
     let path = device.path().to_owned();
     drop(device);
     gone(&path, || LoopDevice::backing_of(&path).is_none())
 }
 
 /// Closes a device-mapper device, and waits until it has gone.
-pub(super) fn unmapped(device: MappedDevice) -> Result<(), FileSystemError> {
+pub(super) fn unmapped(device: MappedDevice) -> Result<(), LabError> {
     let node = device.path().to_owned();
     drop(device);
     gone(&node, || !node.exists())
 }
 
 /// Waits until something has gone by itself.
-fn gone(what: &Path, is_gone: impl Fn() -> bool) -> Result<(), FileSystemError> {
+fn gone(what: &Path, is_gone: impl Fn() -> bool) -> Result<(), LabError> {
     let begun = Instant::now();
     while !is_gone() {
         if begun.elapsed() >= PATIENCE {
-            return Err(FileSystemError::TakeDown {
-                what: what.to_owned(),
-                source: io::ErrorKind::ResourceBusy.into(),
-            });
+            return Err(not_removed(what, io::ErrorKind::ResourceBusy));
         }
         std::thread::sleep(RETRY);
     }

@@ -1,7 +1,8 @@
 //! Checks whether a document's percentages follow from the figures that it
 //! prints with them.
 
-use super::{Printed, Row, TableError};
+use super::{Printed, Row, not_a_number};
+use crate::error::LabError;
 
 /// Units in which less is better.
 const TIMES: [&str; 7] = ["s", "ms", "us", "µs", "μs", "ns", "min"];
@@ -54,8 +55,8 @@ impl Finding<'_> {
 /// claim follows if any numbers that may stand behind the printed ones give it.
 ///
 /// # Errors
-/// [`TableError::NotANumber`].
-pub fn check(rows: &[Row]) -> Result<Vec<Claim<'_>>, TableError> {
+/// [`LabError`].
+pub fn check(rows: &[Row]) -> Result<Vec<Claim<'_>>, LabError> {
     let is_claim = |row: &&Row| row.kind == "claimed difference" && row.unit.trim() == "%";
     let claims: Vec<&Row> = rows.iter().filter(is_claim).collect();
     claims
@@ -73,7 +74,7 @@ pub fn check(rows: &[Row]) -> Result<Vec<Claim<'_>>, TableError> {
         .collect()
 }
 
-fn recomputed<'a>(claim: &Row, rows: &'a [Row]) -> Result<Finding<'a>, TableError> {
+fn recomputed<'a>(claim: &Row, rows: &'a [Row]) -> Result<Finding<'a>, LabError> {
     let claimed = printed(claim)?;
     let Some((better, than)) = claim.system.split_once(" over ") else {
         return Ok(Finding::Unfounded);
@@ -151,7 +152,7 @@ fn is_about(row: &Row, claim: &Row) -> bool {
 }
 
 /// A claim of the same that says another number.
-fn contradiction<'a>(claim: &Row, claims: &[&'a Row]) -> Result<Option<&'a Row>, TableError> {
+fn contradiction<'a>(claim: &Row, claims: &[&'a Row]) -> Result<Option<&'a Row>, LabError> {
     let what = |row: &Row| {
         let fields = [&row.system, &row.device, &row.cipher, &row.pattern];
         let more = [&row.direction, &row.metric];
@@ -166,11 +167,8 @@ fn contradiction<'a>(claim: &Row, claims: &[&'a Row]) -> Result<Option<&'a Row>,
     Ok(None)
 }
 
-fn printed(row: &Row) -> Result<Printed, TableError> {
-    Printed::parse(&row.value).ok_or_else(|| TableError::NotANumber {
-        line: row.line,
-        value: row.value.clone(),
-    })
+fn printed(row: &Row) -> Result<Printed, LabError> {
+    Printed::parse(&row.value).ok_or_else(|| not_a_number(row))
 }
 
 #[cfg(test)]
@@ -315,9 +313,7 @@ mod tests {
         assert_eq!(check(&table_rows).unwrap()[0].finding, Finding::Unfounded);
         let bad = table.replace(",%,100,", ",%,a lot,");
         let bad = rows(bad.as_bytes()).unwrap();
-        assert!(matches!(
-            check(&bad),
-            Err(TableError::NotANumber { line: 3, .. })
-        ));
+        let refused = check(&bad).unwrap_err().to_string();
+        assert!(refused.starts_with("line 3: "), "{refused}");
     }
 }

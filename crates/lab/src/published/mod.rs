@@ -8,9 +8,9 @@
 pub mod claims;
 pub mod repeats;
 
+use crate::error::LabError;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
-use thiserror::Error;
 
 /// A document whose figures ship with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,7 @@ impl Document {
     ///
     /// # Errors
     /// None as long as the test of all rows passes.
-    pub fn rows(self) -> Result<Vec<Row>, TableError> {
+    pub fn rows(self) -> Result<Vec<Row>, LabError> {
         rows(self.csv().as_bytes())
     }
 }
@@ -128,93 +128,55 @@ impl Row {
     /// The printed number.
     ///
     /// # Errors
-    /// [`TableError::NotANumber`].
-    pub fn number(&self) -> Result<f64, TableError> {
+    /// [`LabError`].
+    pub fn number(&self) -> Result<f64, LabError> {
         Printed::parse(&self.value)
             .map(|printed| printed.value)
-            .ok_or_else(|| TableError::NotANumber {
-                line: self.line,
-                value: self.value.clone(),
-            })
+            .ok_or_else(|| not_a_number(self))
     }
 }
 
-/// Why a table of published figures cannot be read.
-#[derive(Debug, Error)]
-pub enum TableError {
-    /// A column is missing.
-    #[error("line 1: the header has no column {0:?}")]
-    Column(&'static str),
-    /// A row has more or fewer fields than the header.
-    #[error("line {line}: there are {fields} fields, and the header has {expected}")]
-    Fields {
-        /// Line, from 1.
-        line: u64,
-        /// The number of fields in the row.
-        fields: u64,
-        /// The number of fields in the header.
-        expected: u64,
-    },
-    /// A row is not in UTF-8.
-    #[error("line {line} is not in UTF-8")]
-    Encoding {
-        /// Line, from 1.
-        line: u64,
-    },
-    /// A number is none.
-    #[error("line {line}: {value:?} is not a number")]
-    NotANumber {
-        /// Line, from 1.
-        line: u64,
-        /// The text in the field.
-        value: String,
-    },
-    /// The table has no rows.
-    #[error("there is no row after the header")]
-    Empty,
-    /// The bytes cannot be read, or are not CSV.
-    #[error(transparent)]
-    Csv(csv::Error),
+/// The refusal of a table that is not one.
+fn no_table(what: impl Into<String>) -> LabError {
+    LabError::invalid(
+        what,
+        format!(
+            "The first line must name the columns, and one row must follow for each number: {}.",
+            COLUMNS.join(", ")
+        ),
+    )
 }
 
-impl TableError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Column(_) | Self::Empty => format!(
-                "The first line must name the columns, and one row must follow for each number: \
-                 {}.",
-                COLUMNS.join(", ")
+/// The refusal of a row without a number.
+fn not_a_number(row: &Row) -> LabError {
+    LabError::invalid(
+        format!("line {}: {:?} is not a number", row.line, row.value),
+        "Give measurements and percentages as printed, 58.70 or 58,70, without their unit.",
+    )
+}
+
+/// The refusal of what the CSV parser refuses.
+fn unreadable(error: csv::Error) -> LabError {
+    let line = |position: &Option<csv::Position>| position.as_ref().map_or(0, |p| p.line());
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            pos,
+            expected_len,
+            len,
+        } => LabError::invalid(
+            format!(
+                "line {}: there are {len} fields, and the header has {expected_len}",
+                line(pos)
             ),
-            Self::Fields { .. } => {
-                "Put a field that holds a comma into double quotes, and give every row all columns."
-                    .to_owned()
-            }
-            Self::Encoding { .. } => "Save the file as UTF-8.".to_owned(),
-            Self::NotANumber { .. } => {
-                "Give measurements and percentages as printed, 58.70 or 58,70, without their unit."
-                    .to_owned()
-            }
-            Self::Csv(_) => "Give a readable file of comma-separated values.".to_owned(),
-        }
-    }
-}
-
-impl From<csv::Error> for TableError {
-    fn from(error: csv::Error) -> Self {
-        let line = |position: &Option<csv::Position>| position.as_ref().map_or(0, |p| p.line());
-        match error.kind() {
-            csv::ErrorKind::UnequalLengths {
-                pos,
-                expected_len,
-                len,
-            } => Self::Fields {
-                line: line(pos),
-                fields: *len,
-                expected: *expected_len,
-            },
-            csv::ErrorKind::Utf8 { pos, .. } => Self::Encoding { line: line(pos) },
-            _ => Self::Csv(error),
+            "Put a field that holds a comma into double quotes, and give every row all columns.",
+        ),
+        csv::ErrorKind::Utf8 { pos, .. } => LabError::invalid(
+            format!("line {} is not in UTF-8", line(pos)),
+            "Save the file as UTF-8.",
+        ),
+        _ => {
+            let remedy = "Give a readable file of comma-separated values.";
+            LabError::invalid(error.to_string(), remedy).because(error)
         }
     }
 }
@@ -222,21 +184,22 @@ impl From<csv::Error> for TableError {
 /// Reads a table of published figures.
 ///
 /// # Errors
-/// [`TableError`] with the line.
-pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
+/// [`LabError`] with the line.
+pub fn rows(csv: impl Read) -> Result<Vec<Row>, LabError> {
     let mut reader = csv::Reader::from_reader(csv);
-    let header = reader.headers()?.clone();
+    let header = reader.headers().map_err(unreadable)?.clone();
     for column in COLUMNS {
         if !header.iter().any(|name| name == column) {
-            return Err(TableError::Column(column));
+            let what = format!("line 1: the header has no column {column:?}");
+            return Err(no_table(what));
         }
     }
     let mut rows: Vec<Row> = Vec::new();
     for record in reader.records() {
-        let record = record?;
+        let record = record.map_err(unreadable)?;
         let mut row = Row {
             line: record.position().map_or(0, csv::Position::line),
-            ..record.deserialize(Some(&header))?
+            ..record.deserialize(Some(&header)).map_err(unreadable)?
         };
         if let (true, Some(above)) = (row.document.is_empty(), rows.last()) {
             row.document.clone_from(&above.document);
@@ -244,7 +207,7 @@ pub fn rows(csv: impl Read) -> Result<Vec<Row>, TableError> {
         rows.push(row);
     }
     match rows.is_empty() {
-        true => Err(TableError::Empty),
+        true => Err(no_table("there is no row after the header")),
         false => Ok(rows),
     }
 }
@@ -338,30 +301,23 @@ mod tests {
     #[test]
     fn bad_tables_are_refused_with_their_line() {
         let header = COLUMNS.join(",");
-        let of = |rest: &str| rows(format!("{header}\n{rest}").as_bytes());
-        assert!(matches!(of(""), Err(TableError::Empty)));
-        assert!(matches!(
-            rows(&b"a,b\n1,2\n"[..]),
-            Err(TableError::Column("document"))
-        ));
-        let whole = "d,1,measurement,s,v,c,p,r,t,u,1,f\n";
-        let short = of(&format!("{whole}d,2\n"));
-        assert!(matches!(
-            short,
-            Err(TableError::Fields {
-                line: 3,
-                fields: 2,
-                expected: 12
-            })
-        ));
-        let mut bytes = format!("{header}\n{whole}").into_bytes();
-        bytes.extend(b"d,2,x,\xff,v,c,p,r,t,u,1,f\n");
-        assert!(matches!(
-            rows(&bytes[..]),
-            Err(TableError::Encoding { line: 3 })
-        ));
-        for error in [of("").unwrap_err(), of("d\n").unwrap_err()] {
-            assert!(!error.to_string().is_empty() && error.remedy().ends_with('.'));
-        }
+        let refused = |bytes: &[u8], what: &str| {
+            let error = rows(bytes).unwrap_err();
+            assert!(error.to_string().contains(what), "{error}");
+            assert!(error.remedy().ends_with('.'));
+        };
+        refused(header.as_bytes(), "no row after the header");
+        refused(
+            b"a,b\n1,2\n",
+            "line 1: the header has no column \"document\"",
+        );
+        let whole = format!("{header}\nd,1,measurement,s,v,c,p,r,t,u,1,f\n");
+        let short = format!("{whole}d,2\n");
+        refused(
+            short.as_bytes(),
+            "line 3: there are 2 fields, and the header has 12",
+        );
+        let foreign = [whole.as_bytes(), b"d,2,x,\xff,v,c,p,r,t,u,1,f\n"].concat();
+        refused(&foreign, "line 3 is not in UTF-8");
     }
 }

@@ -1,10 +1,10 @@
 //! [`Repeats`]: which cells of a plan repeat which figures of a document.
 
-use super::{Document, Row, TableError};
+use super::{Document, Row};
+use crate::error::LabError;
 use crate::record::{Mark, Measure, Paper, Published, Trial};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use thiserror::Error;
 
 /// The part of a plan about the document that it repeats.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,53 +65,25 @@ pub struct ScoredBy {
     pub loss_row: Option<u32>,
 }
 
-/// Why a plan's figures are not to be found.
-#[derive(Debug, Error)]
-pub enum RepeatsError {
-    /// The plan lacks this workload.
-    #[error("published: there is no workload or operation {0:?}")]
-    Workload(String),
-    /// The document lacks this row.
-    #[error("published: the document has no row {0}")]
-    Row(u32),
-    /// The plan does not say what a row's system or cipher is called here.
-    #[error("published: row {row} refers to {word:?}, which is not among the {what}")]
-    Unnamed {
-        /// The row.
-        row: u32,
-        /// The document's word.
-        word: String,
-        /// `systems` or `ciphers`.
-        what: &'static str,
-    },
-    /// The row has no number.
-    #[error("published: row {row} has no number")]
-    Number {
-        /// The row.
-        row: u32,
-        /// The error in the row.
-        source: TableError,
-    },
-    /// The document's table cannot be read.
-    #[error(transparent)]
-    Table(#[from] TableError),
+/// The refusal of a workload that the plan lacks.
+pub(crate) fn no_workload(name: &str) -> LabError {
+    LabError::invalid(
+        format!("published: there is no workload or operation {name:?}"),
+        "Name a workload or an operation of the plan.",
+    )
 }
 
-impl RepeatsError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Workload(_) => "Name a workload or an operation of the plan.".into(),
-            Self::Unnamed { what, .. } => {
-                format!("Map it in published.{what} to a name of this plan, or omit the row.")
-            }
-            Self::Row(_) | Self::Number { .. } => {
-                "Omit the row. `crates/lab/plans/published` in the sources has the rows of the documents."
-                    .into()
-            }
-            Self::Table(error) => error.remedy(),
-        }
-    }
+/// The refusal of a row that the document lacks.
+fn no_row(number: u32) -> LabError {
+    no_figure(&format!("the document has no row {number}"))
+}
+
+/// The refusal of a row that has no figure.
+fn no_figure(problem: &str) -> LabError {
+    LabError::invalid(
+        format!("published: {problem}"),
+        "Omit the row. `crates/lab/plans/published` in the sources has the rows of the documents.",
+    )
 }
 
 /// The figures of a plan's document, prepared for its cells.
@@ -137,8 +109,8 @@ impl Beside {
     /// The figures that `repeats` names; empty if a plan repeats nothing.
     ///
     /// # Errors
-    /// [`RepeatsError`].
-    pub fn of(repeats: Option<&Repeats>) -> Result<Self, RepeatsError> {
+    /// [`LabError`].
+    pub fn of(repeats: Option<&Repeats>) -> Result<Self, LabError> {
         let Some(repeats) = repeats else {
             return Ok(Self::default());
         };
@@ -148,7 +120,7 @@ impl Beside {
             for &number in &repeated.rows {
                 let word = number.to_string();
                 let row = rows.iter().find(|row| row.row == word);
-                let row = row.ok_or(RepeatsError::Row(number))?;
+                let row = row.ok_or_else(|| no_row(number))?;
                 entries.push(repeats.entry(repeated, number, row)?);
             }
         }
@@ -167,19 +139,18 @@ impl Beside {
     /// The scores of a plan, with the document's values.
     ///
     /// # Errors
-    /// [`RepeatsError`] if the document lacks such a row.
-    pub fn marks(&self, marks: &[ScoredBy]) -> Result<Vec<Mark>, RepeatsError> {
-        let printed = |number: Option<u32>| -> Result<Option<f64>, RepeatsError> {
+    /// [`LabError`] if the document lacks such a row.
+    pub fn marks(&self, marks: &[ScoredBy]) -> Result<Vec<Mark>, LabError> {
+        let printed = |number: Option<u32>| -> Result<Option<f64>, LabError> {
             let Some(number) = number else {
                 return Ok(None);
             };
             let word = number.to_string();
             let row = self.rows.iter().find(|row| row.row == word);
-            let row = row.ok_or(RepeatsError::Row(number))?;
+            let row = row.ok_or_else(|| no_row(number))?;
             let value = row.number();
-            let value = value.map_err(|source| RepeatsError::Number {
-                row: number,
-                source,
+            let value = value.map_err(|source| {
+                no_figure(&format!("row {number} has no number")).because(source)
             })?;
             Ok(Some(value))
         };
@@ -227,34 +198,34 @@ impl Repeats {
     /// plan's.
     ///
     /// # Errors
-    /// [`RepeatsError`].
+    /// [`LabError`].
     pub fn validate<'a>(
         &self,
         workloads: impl Iterator<Item = &'a str> + Clone,
-    ) -> Result<(), RepeatsError> {
+    ) -> Result<(), LabError> {
         for Repeated { workload, .. } in &self.figures {
             if !workloads.clone().any(|name| name == workload) {
-                return Err(RepeatsError::Workload(workload.clone()));
+                return Err(no_workload(workload));
             }
         }
         Beside::of(Some(self)).map(|_| ())
     }
 
-    fn entry(&self, repeated: &Repeated, number: u32, row: &Row) -> Result<Entry, RepeatsError> {
+    fn entry(&self, repeated: &Repeated, number: u32, row: &Row) -> Result<Entry, LabError> {
         let named = |names: &BTreeMap<String, String>, word: &str, what| {
-            names
-                .get(word)
-                .cloned()
-                .ok_or_else(|| RepeatsError::Unnamed {
-                    row: number,
-                    word: word.to_owned(),
-                    what,
-                })
+            names.get(word).cloned().ok_or_else(|| {
+                LabError::invalid(
+                    format!(
+                        "published: row {number} refers to {word:?}, which is not among the \
+                             {what}"
+                    ),
+                    format!("Map it in published.{what} to a name of this plan, or omit the row."),
+                )
+            })
         };
-        let value = row.number().map_err(|source| RepeatsError::Number {
-            row: number,
-            source,
-        })?;
+        let value = row
+            .number()
+            .map_err(|source| no_figure(&format!("row {number} has no number")).because(source))?;
         Ok(Entry {
             workload: repeated.workload.clone(),
             fs: repeated.fs.clone(),

@@ -1,10 +1,12 @@
 //! [`prepare`]: the storage and the systems of a plan, ready to be measured.
 
-use super::{RunError, new_id};
+use super::error::only_by_the_program;
+use super::new_id;
+use crate::error::LabError;
 use crate::experiment::{Devices, Experiment};
-use crate::session::{Session, SessionError, Visit};
+use crate::session::{Session, Visit};
 use crate::system::unlock::RECIPES;
-use crate::system::{Storage, StorageError, SystemId};
+use crate::system::{Storage, SystemId};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -69,14 +71,13 @@ pub type Filling<'a> = dyn FnMut(u64) -> ControlFlow<()> + 'a;
 /// The storage must live until the session has measured.
 ///
 /// # Errors
-/// [`RunError::Storage`] and [`RunError::Session`], also if `told` stops it;
-/// [`RunError::FileSystems`].
+/// [`LabError`], also if `told` stops it.
 pub fn prepare(
     experiment: &Experiment,
     seed: u64,
-    place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, StorageError>,
+    place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, LabError>,
     told: &mut Told<'_>,
-) -> Result<(Session<'static>, Storage), RunError> {
+) -> Result<(Session<'static>, Storage), LabError> {
     let session = match experiment {
         Experiment::Devices(devices) => return open(devices, seed, place, told),
         Experiment::Ciphers(ciphers) => {
@@ -91,8 +92,7 @@ pub fn prepare(
             Session::of_lives(lives, cores, seed, new_id())?
         }
         Experiment::FileSystems(plan) => {
-            let plan = plan.name.clone();
-            return Err(RunError::FileSystems { plan });
+            return Err(only_by_the_program(&plan.name));
         }
     };
     Ok((session, Storage::none()))
@@ -101,9 +101,9 @@ pub fn prepare(
 fn open(
     devices: &Devices,
     seed: u64,
-    place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, StorageError>,
+    place: impl FnOnce(&mut Filling<'_>) -> Result<Storage, LabError>,
     told: &mut Told<'_>,
-) -> Result<(Session<'static>, Storage), RunError> {
+) -> Result<(Session<'static>, Storage), LabError> {
     let total = devices.extent_bytes();
     let storage = match devices.is_simulated() {
         true => Storage::none(),
@@ -124,9 +124,9 @@ fn open(
     Ok((session, storage))
 }
 
-fn go_on(flow: ControlFlow<()>) -> Result<(), SessionError> {
+fn go_on(flow: ControlFlow<()>) -> Result<(), LabError> {
     match flow.is_break() {
-        true => Err(SessionError::Interrupted),
+        true => Err(LabError::session_interrupted()),
         false => Ok(()),
     }
 }

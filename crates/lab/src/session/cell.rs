@@ -1,12 +1,13 @@
 //! The cells of a session: a system each, with its samples.
 
 use super::subject::{InJava, InMemory, Once, Subject};
-use super::{SLOW, SessionError, WARM_UP};
+use super::{SLOW, WARM_UP, failed_trial};
+use crate::error::{LabError, Verdict};
 use crate::experiment::{Ciphers, Devices, Schedule};
 use crate::record::{Device, Tier, Trial};
-use crate::system::java::{JavaCipher, JavaError};
-use crate::system::{Bare, Encryption, Storage, SystemId, Target, TargetError};
-use crate::trial::{Sample, Samples, TrialError};
+use crate::system::java::JavaCipher;
+use crate::system::{Bare, Encryption, Storage, SystemId, Target};
+use crate::trial::{Sample, Samples};
 use crate::workload::Workload;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -188,7 +189,7 @@ impl Cell {
         &self,
         workload: &Workload,
         once: Once<'_>,
-    ) -> Result<Option<Sample>, SessionError> {
+    ) -> Result<Option<Sample>, LabError> {
         if !self.subject.warms_up() {
             return Ok(None);
         }
@@ -206,11 +207,11 @@ impl Cell {
         &self,
         workload: &Workload,
         stop: &AtomicBool,
-    ) -> Result<Option<bool>, SessionError> {
+    ) -> Result<Option<bool>, LabError> {
         let Some(purged) = self.subject.purge() else {
             return Ok(None);
         };
-        let purged = purged.map_err(TargetError::from)?;
+        let purged = purged?;
         let once = Once {
             number: 0,
             seed: 0,
@@ -222,25 +223,14 @@ impl Cell {
     }
 
     /// One repetition.
-    pub(super) fn visit(
-        &self,
-        workload: &Workload,
-        once: Once<'_>,
-    ) -> Result<Sample, SessionError> {
+    pub(super) fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         match self.subject.visit(workload, once) {
-            Ok(_) if once.stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
-            Ok(sample) => Ok(sample),
-            Err(TrialError::Interrupted | TrialError::Java(JavaError::Interrupted)) => {
-                Err(SessionError::Interrupted)
+            Ok(_) if once.stop.load(Ordering::Relaxed) => Err(LabError::session_interrupted()),
+            Err(error) if error.is_interrupted() => Err(LabError::session_interrupted()),
+            Err(error) if error.verdict() == Verdict::Failed && self.subject.is_timed_here() => {
+                Err(failed_trial(workload, &self.label, error))
             }
-            Err(TrialError::Unlock(error)) => Err(error.into()),
-            Err(TrialError::Simulated(error)) => Err(error.into()),
-            Err(TrialError::Agent { what, remedy }) => Err(SessionError::Agent { what, remedy }),
-            Err(source) => Err(SessionError::Trial {
-                workload: workload.name.clone(),
-                label: self.label.clone(),
-                source: Box::new(source),
-            }),
+            outcome => outcome,
         }
     }
 }

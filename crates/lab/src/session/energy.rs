@@ -1,10 +1,11 @@
 //! The energy of visits, if a sensor is read.
 
+use super::Session;
 use super::cell::Cell;
 use super::subject::Once;
-use super::{Session, SessionError};
 use crate::clock::unix_time;
 use crate::energy::Metering;
+use crate::error::LabError;
 use crate::record::Energy;
 use crate::stats;
 use crate::summary::{self, EnergyReference};
@@ -25,7 +26,7 @@ impl Session<'_> {
         cell: &Cell,
         workload: &Workload,
         once: Once<'_>,
-    ) -> Result<Sample, SessionError> {
+    ) -> Result<Sample, LabError> {
         let metering = self.metering.as_ref();
         let Some(metering) = metering.filter(|_| cell.subject.is_metered()) else {
             return cell.visit(workload, once);
@@ -76,7 +77,6 @@ mod tests {
     use crate::record::{EnergyVerdict, Run, Trial};
     use crate::session::subject::Subject;
     use crate::session::{Session, Unwatched};
-    use crate::trial::TrialError;
     use crate::workload::{Mix, Pattern};
     use bytesize::ByteSize;
     use std::cell::RefCell;
@@ -101,7 +101,7 @@ mod tests {
             true
         }
 
-        fn visit(&self, workload: &Workload, _: Once<'_>) -> Result<Sample, TrialError> {
+        fn visit(&self, workload: &Workload, _: Once<'_>) -> Result<Sample, LabError> {
             let mut machine = self.machine.borrow_mut();
             machine.passes(1.0, &[IDLE + self.watts]);
             Ok(Sample::timed_elsewhere(workload.block_bytes(), 1.0))

@@ -7,20 +7,20 @@
 use super::cell::Cell;
 use super::rounds::Stage;
 use super::subject::{Once, Subject};
-use super::{Observer, Session, SessionError, Way};
+use super::{Observer, Session, Way};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::experiment::file_systems::{FileSystems, base_job, system_name};
 use crate::experiment::{Schedule, Until};
 use crate::file_system::agent::{self, Ended, Told};
-use crate::file_system::{
-    self, Backing, Event, FileSystem, FileSystemError, Job, Kernel, OperationSample,
-};
+use crate::file_system::error::{unreadable_job, unusable};
+use crate::file_system::{self, Backing, Event, FileSystem, Job, Kernel, OperationSample};
 use crate::probe::{self, Pace};
 use crate::record::{Device, Exposure, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary::operation as summary;
 use crate::system::engine_file::EngineBackend;
-use crate::trial::{Sample, Samples, TrialError};
+use crate::trial::{Sample, Samples};
 use crate::workload::Workload;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -44,7 +44,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// Runs this program with arguments as an agent in a lab kernel, with write access to a
 /// directory. The agent runs to its end, or until it is stopped.
 pub type Boot<'a> =
-    dyn Fn(Kernel, &[OsString], &Path, &AtomicBool) -> Result<Ended, SessionError> + Sync + 'a;
+    dyn Fn(Kernel, &[OsString], &Path, &AtomicBool) -> Result<Ended, LabError> + Sync + 'a;
 
 /// The inputs that a run needs in addition to its plan.
 pub struct Surroundings<'a> {
@@ -114,7 +114,7 @@ struct Heard {
     samples: BTreeMap<(usize, usize), Vec<OperationSample>>,
     /// Whether more may be known of their paces.
     unpaced: bool,
-    over: Option<Result<(), SessionError>>,
+    over: Option<Result<(), LabError>>,
 }
 
 /// A stack on a backing, with a file system on it: a cell of an agent's job.
@@ -125,7 +125,7 @@ struct OnStack {
 
 impl Agent {
     /// The next event of the agent; `None` once the agent has ended.
-    fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, FileSystemError> {
+    fn next(&self, stop: &AtomicBool) -> Result<Option<Event>, LabError> {
         loop {
             let mut heard = self.heard.borrow_mut();
             if let Some(event) = heard.events.pop_front() {
@@ -148,7 +148,7 @@ impl Agent {
     }
 
     /// Waits until it begins with an operation; whether it does, and has not ended instead.
-    fn begins(&self, stop: &AtomicBool) -> Result<bool, FileSystemError> {
+    fn begins(&self, stop: &AtomicBool) -> Result<bool, LabError> {
         while let Some(event) = self.next(stop)? {
             let mut heard = self.heard.borrow_mut();
             match event {
@@ -169,9 +169,9 @@ impl Agent {
                 Event::Done => heard.over = Some(Ok(())),
                 Event::Failed {
                     interrupted: true, ..
-                } => heard.over = Some(Err(SessionError::Interrupted)),
+                } => heard.over = Some(Err(LabError::session_interrupted())),
                 Event::Failed { what, remedy, .. } => {
-                    heard.over = Some(Err(SessionError::Agent { what, remedy }));
+                    heard.over = Some(Err(LabError::failed(what, remedy)));
                 }
                 Event::Visiting { .. } | Event::Sample { .. } => {
                     heard.events.push_front(event);
@@ -183,12 +183,8 @@ impl Agent {
     }
 
     /// The sample of the next operation, which must be `asked`: cell, operation and round.
-    fn sample(&self, asked: (usize, usize, u32), stop: &AtomicBool) -> Result<Sample, TrialError> {
-        let unheard = |error: FileSystemError| TrialError::Agent {
-            what: error.to_string(),
-            remedy: error.remedy(),
-        };
-        while self.begins(stop).map_err(unheard)? {
+    fn sample(&self, asked: (usize, usize, u32), stop: &AtomicBool) -> Result<Sample, LabError> {
+        while self.begins(stop)? {
             let mut heard = self.heard.borrow_mut();
             if let Some(Event::Sample {
                 cell,
@@ -198,11 +194,10 @@ impl Agent {
             }) = heard.events.pop_front()
             {
                 if (cell, operation, round) != asked {
-                    return Err(TrialError::Agent {
-                        what: "the agent measured something other than what was requested"
-                            .to_owned(),
-                        remedy: "Report it.".to_owned(),
-                    });
+                    return Err(LabError::failed(
+                        "the agent measured something other than what was requested",
+                        "Report it.",
+                    ));
                 }
                 heard
                     .samples
@@ -214,7 +209,7 @@ impl Agent {
             }
         }
         // The caller that started the agent knows why it has ended.
-        Err(TrialError::Interrupted)
+        Err(LabError::session_interrupted())
     }
 
     /// Sets the relative core speed of every operation, or of none if that of one is unknown.
@@ -268,24 +263,22 @@ impl Agent {
     }
 
     /// Why it has ended without a word.
-    fn died(&self, ended: &Ended) -> SessionError {
+    fn died(&self, ended: &Ended) -> LabError {
         let said = String::from_utf8_lossy(&ended.said).into_owned();
         let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
         let who = match self.job.kernel.is_lab() {
             true => "the agent in the lab kernel",
             false => "the agent",
         };
-        SessionError::Agent {
-            what: format!(
+        LabError::failed(
+            format!(
                 "{who} ended early ({}): {}",
                 ended.how,
                 last.unwrap_or("it gave no message")
             ),
-            remedy:
-                "The finished trials are stored. Run it again, and report it if it ends like this \
-                 again."
-                    .to_owned(),
-        }
+            "The finished trials are stored. Run it again, and report it if it ends like this \
+             again.",
+        )
     }
 }
 
@@ -302,7 +295,11 @@ impl Subject for OnStack {
         !absent && self.agent.operation(workload).is_some_and(suits)
     }
 
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn is_timed_here(&self) -> bool {
+        false
+    }
+
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         let operation = self.agent.operation(workload).unwrap_or_default();
         self.agent
             .sample((self.cell, operation, once.number), once.stop)
@@ -370,22 +367,19 @@ impl<'a> Session<'a> {
     /// File systems by `plan`; `id` names the run.
     ///
     /// # Errors
-    /// [`SessionError::Plan`], [`SessionError::Absent`] if nothing can be measured,
-    /// [`SessionError::FileSystem`].
+    /// [`LabError`], also if nothing can be measured.
     pub fn of_file_systems(
         plan: &FileSystems,
         surroundings: Surroundings<'a>,
         seed: u64,
         id: String,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         tidy(&std::env::temp_dir());
         let folder = tempfile::Builder::new()
             .prefix(&format!("{FOLDER}{}-", std::process::id()))
             .tempdir()
-            .map_err(|source| FileSystemError::File {
-                what: "cannot make a directory in",
-                path: std::env::temp_dir(),
-                source,
+            .map_err(|source| {
+                unusable("cannot make a directory in", &std::env::temp_dir(), source)
             })?;
         let base = base_job(
             &std::process::id().to_string(),
@@ -403,7 +397,7 @@ impl<'a> Session<'a> {
             legs.retain(|leg| leg.kernel != *kernel);
             let absent = format!("the {} ({reason})", lab_name(*kernel));
             if legs.is_empty() {
-                return Err(SessionError::Absent(vec![absent]));
+                return Err(super::all_absent(&[absent]));
             }
             warnings.push(format!("absent: {absent}"));
         }
@@ -456,7 +450,7 @@ impl<'a> Session<'a> {
         jobs: &Jobs<'_>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let visits = |agent: &Rc<Agent>| {
             let job = &agent.job;
             let cells = job.subjects.len() as u64 + 1;
@@ -499,8 +493,10 @@ impl<'a> Session<'a> {
         outcome = outcome.and(self.hand_over(observer));
         if outcome.is_ok() && self.run.trials.is_empty() {
             let absent = self.run.warnings.iter();
-            let absent = absent.filter_map(|warning| warning.strip_prefix("absent: "));
-            outcome = Err(SessionError::Absent(absent.map(str::to_owned).collect()));
+            let absent: Vec<&str> = absent
+                .filter_map(|warning| warning.strip_prefix("absent: "))
+                .collect();
+            outcome = Err(super::all_absent(&absent));
         }
         self.run.warnings.extend(paced(&self.run.trials));
         outcome
@@ -515,24 +511,17 @@ impl<'a> Session<'a> {
         visits: Range<u64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<u64, LabError> {
         let job = &agent.job;
         let [told, file] = ["told", "job"].map(|name| jobs.folder.path().join(name));
         for stale in [&told, &file] {
             // Of the job before.
             let _ = fs::remove_file(stale);
         }
-        let unwritable = |path: &Path| {
-            let path = path.to_owned();
-            move |source| FileSystemError::File {
-                what: "cannot write",
-                path,
-                source,
-            }
-        };
-        fs::create_dir_all(&job.scratch).map_err(unwritable(&job.scratch))?;
-        let text = serde_json::to_vec(job).map_err(FileSystemError::Job)?;
-        fs::write(&file, text).map_err(unwritable(&file))?;
+        let unwritable = |path, source| unusable("cannot write", path, source);
+        fs::create_dir_all(&job.scratch).map_err(|error| unwritable(&job.scratch, error))?;
+        let text = serde_json::to_vec(job).map_err(unreadable_job)?;
+        fs::write(&file, text).map_err(|error| unwritable(&file, error))?;
         agent.heard.borrow_mut().told = Some(Told::create(&told)?);
         let arguments = agent::arguments(&file, &told);
         let (program, folder) = (jobs.surroundings.program, jobs.folder.path());
@@ -550,7 +539,8 @@ impl<'a> Session<'a> {
                         probe::pin_to_core(LAB_CORE);
                         boot(kernel, &arguments, folder, &halt)
                     }
-                    false => Ok(agent::run_here(program, &arguments, needs_root, &halt)?),
+                    false => agent::run_here(program, &arguments, needs_root, &halt)
+                        .map_err(LabError::into_failure),
                 }
             });
             let begins = agent.begins(stop)?;
@@ -572,7 +562,7 @@ impl<'a> Session<'a> {
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             let done = match measured {
-                Err(SessionError::Interrupted) => visits.start,
+                Err(error) if error.is_interrupted() => visits.start,
                 Err(error) => return Err(error),
                 Ok(done) if decided => return Ok(done),
                 Ok(done) => done,
@@ -580,7 +570,7 @@ impl<'a> Session<'a> {
             let over = agent.heard.borrow_mut().over.take();
             match (over, ended) {
                 (Some(outcome), _) => outcome.map(|()| done),
-                _ if stop.load(Ordering::Relaxed) => Err(SessionError::Interrupted),
+                _ if stop.load(Ordering::Relaxed) => Err(LabError::session_interrupted()),
                 (None, Ok(ended)) => Err(agent.died(&ended)),
                 (None, Err(error)) => Err(error),
             }

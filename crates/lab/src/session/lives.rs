@@ -9,13 +9,14 @@
 use super::cell::Cell;
 use super::simulated::{Encrypting, Processors};
 use super::subject::{Once, Subject, in_virtual_time};
-use super::{Observer, Session, SessionError, Visit, Way};
+use super::{Observer, Session, Visit, Way};
+use crate::error::LabError;
 use crate::experiment::{Lives, Place, Schedule, of_drive};
 use crate::record::{Detail, Life, Run, Trial, TrimPolicy};
 use crate::stats;
 use crate::system::life::{Aged, Living, Outcome};
-use crate::system::simulated::{self, Processor, SimulatedError};
-use crate::trial::{Sample, Samples, TrialError};
+use crate::system::simulated::{self, Processor};
+use crate::trial::{Sample, Samples};
 use crate::workload::Workload;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -73,7 +74,7 @@ fn way_of(policy: TrimPolicy) -> TrimPolicy {
 
 impl Aging {
     /// Lives so from a seed, unless that was the last life.
-    fn live(&self, policy: TrimPolicy, once: Once<'_>) -> Result<(), SimulatedError> {
+    fn live(&self, policy: TrimPolicy, once: Once<'_>) -> Result<(), LabError> {
         let way = way_of(policy);
         let last = self
             .drive
@@ -128,11 +129,11 @@ impl Subject for AgedDrive {
     }
 
     /// Uses the files on the drive once.
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         self.aging.live(self.policy, once)?;
         match &*self.aging.drive.borrow() {
             Some((_, _, aged)) => in_virtual_time(&aged.device(self.processor)?, workload, once),
-            None => Err(TrialError::Interrupted),
+            None => Err(LabError::session_interrupted()),
         }
     }
 
@@ -163,7 +164,7 @@ impl AllLives {
     }
 
     /// The drive at a place as each user has it.
-    fn cells(&self, place: &Place) -> Result<(Rc<Aging>, Vec<Cell>), SessionError> {
+    fn cells(&self, place: &Place) -> Result<(Rc<Aging>, Vec<Cell>), LabError> {
         let living = Living::new(&place.device, place.by.clone())?;
         let system = of_drive(&place.device);
         let device = simulated::description(&place.device, living.capacity());
@@ -198,7 +199,7 @@ impl AllLives {
     }
 
     /// One seed of a place, in every way.
-    fn live(&self, place: &Place, seed: u32, stop: &AtomicBool) -> Result<Lived, SessionError> {
+    fn live(&self, place: &Place, seed: u32, stop: &AtomicBool) -> Result<Lived, LabError> {
         let (aging, mut cells) = self.cells(place)?;
         let once = Once {
             number: seed,
@@ -223,7 +224,7 @@ impl AllLives {
     }
 
     /// The cells of a place with what its seeds have brought, in their order.
-    fn joined(&self, place: &Place, all: Vec<Lived>) -> Result<Vec<Cell>, SessionError> {
+    fn joined(&self, place: &Place, all: Vec<Lived>) -> Result<Vec<Cell>, LabError> {
         let (aging, mut cells) = self.cells(place)?;
         for lived in all {
             aging.outcomes.borrow_mut().extend(lived.outcomes);
@@ -241,13 +242,8 @@ impl<'a> Session<'a> {
     /// Lives of the drives of `lives`, from `seed` on, with `cores` lives at a time.
     ///
     /// # Errors
-    /// [`SessionError::Plan`], [`SessionError::Simulated`].
-    pub fn of_lives(
-        lives: &Lives,
-        cores: usize,
-        seed: u64,
-        id: String,
-    ) -> Result<Self, SessionError> {
+    /// [`LabError`].
+    pub fn of_lives(lives: &Lives, cores: usize, seed: u64, id: String) -> Result<Self, LabError> {
         let plan = Arc::new(lives.schedule());
         let ciphers = Processors::of_lives(lives)?;
         let warnings = ciphers.warnings();
@@ -295,7 +291,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// As [`measure`](Self::measure).
-    pub fn try_one(&self, stop: &AtomicBool) -> Result<(), SessionError> {
+    pub fn try_one(&self, stop: &AtomicBool) -> Result<(), LabError> {
         let Way::Lives(lives) = &self.way else {
             return Ok(());
         };
@@ -312,7 +308,7 @@ impl<'a> Session<'a> {
         begin: usize,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let numbers = lives.of.numbers();
         let places: Vec<Place> = numbers.iter().map(|&n| lives.of.place(n)).collect();
         let tasks: Vec<(usize, u32)> = (begin..places.len())

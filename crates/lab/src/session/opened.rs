@@ -1,12 +1,14 @@
 //! [`Opened`]: the cells of a plan.
 
 use super::cell::Cell;
+use super::served;
 use super::simulated::Processors;
-use super::{SessionError, served};
+use crate::error::LabError;
 use crate::experiment::{Ciphers, Devices, Schedule};
 use crate::system::java::{Java, JavaCipher};
 use crate::system::peer::Absent;
-use crate::system::{Bare, Encryption, Place, Storage, StorageError, SystemId, Target};
+use crate::system::storage;
+use crate::system::{Bare, Encryption, Place, Storage, SystemId, Target};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -30,7 +32,7 @@ impl Opened {
         plan: &Schedule,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         let mut absent = Vec::new();
         let mut warnings: Vec<String> = Vec::new();
         let mut drives = Vec::new();
@@ -119,7 +121,7 @@ impl Opened {
     }
 
     /// Every cipher by the engine and by the libraries, and the first again.
-    pub(super) fn bare(ciphers: &Ciphers, plan: &Schedule) -> Result<Self, SessionError> {
+    pub(super) fn bare(ciphers: &Ciphers, plan: &Schedule) -> Result<Self, LabError> {
         let mut absent = Vec::new();
         let mut libraries = Vec::new();
         let mut java = None;
@@ -195,14 +197,10 @@ fn visited_again(cells: &[Cell], plan: &Schedule) -> Vec<Cell> {
 
 /// A test file in the directory of a mounted system, as large as the extent of
 /// all others.
-fn mounted(system: &SystemId, devices: &Devices, seed: u64) -> Result<Storage, StorageError> {
+fn mounted(system: &SystemId, devices: &Devices, seed: u64) -> Result<Storage, LabError> {
     let at = system.directory().unwrap_or(Path::new(""));
     if !at.is_dir() {
-        let path = at.to_owned();
-        return Err(match at.exists() {
-            true => StorageError::Kind { path },
-            false => StorageError::Missing { path },
-        });
+        return Err(storage::examine(at).map_or_else(|error| error, |_| storage::unusable(at)));
     }
     let place = Place {
         at,

@@ -1,7 +1,8 @@
 //! Turns samples into records: summaries of samples, each with its reference.
 
 use super::cell::Cell;
-use super::{Observer, Session, SessionError};
+use super::{Observer, Session};
+use crate::error::LabError;
 use crate::experiment::Until;
 use crate::stats::{self, Looks};
 use crate::summary::{self, Reference};
@@ -26,7 +27,7 @@ impl Session<'_> {
     }
 
     /// Brings the records of fresh workloads up to date and tells `observer`.
-    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), SessionError> {
+    pub(super) fn hand_over(&mut self, observer: &mut dyn Observer) -> Result<(), LabError> {
         self.renew();
         for workload in std::mem::take(&mut self.fresh) {
             let changed = self.summarise(workload);
@@ -38,9 +39,7 @@ impl Session<'_> {
         let changed: Vec<usize> = std::mem::take(&mut self.changed).into_iter().collect();
         let pairs = self.all_pairs();
         self.run.noise = stats::noise(&pairs, self.plan.looks());
-        observer
-            .keep(&self.run, &changed)
-            .map_err(SessionError::Keep)
+        observer.keep(&self.run, &changed).map_err(super::not_kept)
     }
 
     /// Updates the samples of fresh workloads from subjects that know more than their visits have

@@ -1,8 +1,9 @@
 //! Rounds: every workload on every system, repeated until the plan has enough of them.
 
 use super::subject::Once;
-use super::{Observer, Session, SessionError, Visit};
+use super::{Observer, Session, Visit};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::record::SteadyTest;
 use crate::stats::Steady;
 use crate::workload::{Mix, Pattern, Workload};
@@ -47,7 +48,7 @@ impl<'a> Session<'a> {
         &mut self,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let plan = Arc::clone(&self.plan);
         let a_round: usize = plan.workloads.iter().map(|w| self.cells_of(w).len()).sum();
         let visits = u64::from(plan.repetitions) * a_round as u64;
@@ -68,7 +69,7 @@ impl<'a> Session<'a> {
         visits: Range<u64>,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<u64, LabError> {
         let clock = Clock::get();
         let mut done = visits.start;
         let paused = self.paused;
@@ -171,7 +172,7 @@ impl<'a> Session<'a> {
         stage: &Stage,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let (Some(conditioning), Some((_, size))) = (&mut self.run.conditioning, &self.plan.steady)
         else {
             return Ok(());
@@ -244,7 +245,7 @@ impl<'a> Session<'a> {
         turn: Turn,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<u64, SessionError> {
+    ) -> Result<u64, LabError> {
         let plan = Arc::clone(&self.plan);
         let Turn { round, visits, .. } = turn;
         let mut done = visits.start;
@@ -277,7 +278,7 @@ impl<'a> Session<'a> {
             self.paused += Clock::get().now() - before;
             // The observer may have stopped it, and preparations take long.
             if stop.load(Ordering::Relaxed) {
-                return Err(SessionError::Interrupted);
+                return Err(LabError::session_interrupted());
             }
             if round == 0 && !once.slice {
                 subject.warm_up(&workload, once)?;

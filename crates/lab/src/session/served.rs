@@ -1,23 +1,22 @@
 //! Systems that reach the extent through the kernel or another program, opened.
 
-use super::SessionError;
+use crate::error::LabError;
 use crate::experiment::Devices;
-use crate::system::served::{self, ServedError};
 use crate::system::{Encryption, Storage, SystemId, Target};
+use crate::system::{served, with_causes};
 use std::sync::Arc;
 
 /// Opens `system` with every cipher of `devices`, and checks that it encrypts. Absent systems are
 /// added to `absent`.
 ///
 /// # Errors
-/// [`SessionError::Served`] if our own server fails, [`SessionError::Target`] and
-/// [`SessionError::Plan`].
+/// [`LabError`] if our own server fails.
 pub(super) fn open(
     system: &SystemId,
     devices: &Devices,
     storage: &Storage,
     absent: &mut Vec<String>,
-) -> Result<Vec<Target>, SessionError> {
+) -> Result<Vec<Target>, LabError> {
     let at_once = storage.description.kind == "ram";
     let device = || Arc::clone(&storage.device);
     let open = |encryption: Encryption| match system {
@@ -35,19 +34,9 @@ pub(super) fn open(
                 targets.push(target);
             }
             // Of ours only the system's part may be missing.
-            Err(error) if is_ours && !matches!(error, ServedError::Mount(_)) => {
-                return Err(error.into());
-            }
-            Err(reason) => absent.push(told(&reason)),
+            Err(error) if is_ours && !error.is_absence() => return Err(error),
+            Err(reason) => absent.push(with_causes(&reason)),
         }
     }
     Ok(targets)
-}
-
-/// A reason and what is behind it.
-fn told(reason: &ServedError) -> String {
-    match std::error::Error::source(reason) {
-        Some(cause) => format!("{reason}: {cause}"),
-        None => reason.to_string(),
-    }
 }

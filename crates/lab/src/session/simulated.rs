@@ -1,9 +1,10 @@
 //! Cells of drives that are not here, and what encrypts before them.
 
-use super::SessionError;
 use super::cell::Cell;
+use super::failed_trial;
 use super::subject::OnDrive;
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::experiment::{Devices, Lives, Schedule};
 use crate::record::{Device, Interval, Tier, Trial, Verdict};
 use crate::stats;
@@ -41,13 +42,13 @@ pub(super) struct Encrypting {
 
 impl Processors {
     /// Those of `devices`, at the rates that it gives, or at this machine's.
-    pub(super) fn of(devices: &Devices) -> Result<Self, SessionError> {
+    pub(super) fn of(devices: &Devices) -> Result<Self, LabError> {
         let encryptions = devices.encryptions()?;
         Self::at_rates(encryptions, &devices.cpu, devices.driver, devices.cores)
     }
 
     /// Those of `lives`, all of which have a rate.
-    pub(super) fn of_lives(lives: &Lives) -> Result<Self, SessionError> {
+    pub(super) fn of_lives(lives: &Lives) -> Result<Self, LabError> {
         Self::at_rates(lives.encryptions()?, &lives.cpu, lives.driver, lives.cores)
     }
 
@@ -56,7 +57,7 @@ impl Processors {
         rates: &BTreeMap<String, CipherRate>,
         driver: Driver,
         cores: u32,
-    ) -> Result<Self, SessionError> {
+    ) -> Result<Self, LabError> {
         let cores = NonZeroU32::new(cores).unwrap_or(NonZeroU32::MIN);
         let mut ciphers = Vec::new();
         for encryption in encryptions {
@@ -119,7 +120,7 @@ impl Processors {
         place: usize,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Vec<Cell>, SessionError> {
+    ) -> Result<Vec<Cell>, LabError> {
         let name = system.drive().unwrap_or_default();
         let size = devices.extent_bytes();
         let drive = Rc::new(match plan.steady {
@@ -189,9 +190,9 @@ impl Encrypting {
 /// 10⁶ bytes a second, with its 95 % interval.
 ///
 /// # Errors
-/// [`SessionError::Bare`] if the cipher cannot be built, or fails its
+/// [`LabError`] if the cipher cannot be built, or fails its
 /// self-check.
-pub fn rate(encryption: Encryption) -> Result<Interval, SessionError> {
+pub fn rate(encryption: Encryption) -> Result<Interval, LabError> {
     let engine = OneCore::of(encryption)?;
     let rates: Result<Vec<f64>, _> = (0..REPETITIONS).map(|number| engine.rate(number)).collect();
     Ok(stats::interval(&rates?).unwrap_or_default())
@@ -206,7 +207,7 @@ pub fn rate(encryption: Encryption) -> Result<Interval, SessionError> {
 pub fn in_turns(
     encryption: Encryption,
     other: Encryption,
-) -> Result<(Interval, Verdict), SessionError> {
+) -> Result<(Interval, Verdict), LabError> {
     let (engine, other) = (OneCore::of(encryption)?, OneCore::of(other)?);
     let ratio = |subject: &OneCore| {
         let turn = |is_subject, pair: u64| {
@@ -232,14 +233,14 @@ struct OneCore {
 }
 
 impl OneCore {
-    fn of(encryption: Encryption) -> Result<Self, SessionError> {
+    fn of(encryption: Encryption) -> Result<Self, LabError> {
         let (systems, _) = Bare::open(encryption, &[])?;
         let engine = systems.into_iter().next().expect("the engine is there");
         Ok(Self { engine, encryption })
     }
 
     /// 10⁶ bytes a second of the slower direction.
-    fn rate(&self, number: u32) -> Result<f64, SessionError> {
+    fn rate(&self, number: u32) -> Result<f64, LabError> {
         let stop = AtomicBool::new(false);
         let options = Options {
             seed: 1,
@@ -256,10 +257,8 @@ impl OneCore {
             };
             let extent = workload.block_bytes();
             let sample = trial::bare::run(&self.engine, &workload, extent, number, options);
-            let sample = sample.map_err(|source| SessionError::Trial {
-                workload: workload.name.clone(),
-                label: self.encryption.spec.to_string(),
-                source: Box::new(source),
+            let sample = sample.map_err(|source| {
+                failed_trial(&workload, &self.encryption.spec.to_string(), source)
             })?;
             slower = slower.min(sample.mb_s());
         }

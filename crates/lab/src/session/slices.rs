@@ -11,8 +11,9 @@
 
 use super::rounds::Turn;
 use super::subject::Once;
-use super::{Observer, Session, SessionError};
+use super::{Observer, Session};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::experiment::Until;
 use crate::record::{Interval, Verdict};
 use crate::stats;
@@ -52,7 +53,7 @@ impl Session<'_> {
         until: &Until,
         stop: &AtomicBool,
         observer: &mut dyn Observer,
-    ) -> Result<(), SessionError> {
+    ) -> Result<(), LabError> {
         let clock = Clock::get();
         let begun = clock.now();
         // The time of a pause is not measuring time.
@@ -108,7 +109,7 @@ impl Session<'_> {
         workload: usize,
         share: f64,
         stop: &AtomicBool,
-    ) -> Result<Option<Open>, SessionError> {
+    ) -> Result<Option<Open>, LabError> {
         let plan = &self.plan;
         let asked = &plan.workloads[workload];
         let cells = self.cells_of(asked);
@@ -116,7 +117,7 @@ impl Session<'_> {
         let mut turn: f64 = 0.0;
         for &cell in &cells {
             if stop.load(Ordering::Relaxed) {
-                return Err(SessionError::Interrupted);
+                return Err(LabError::session_interrupted());
             }
             let once = Once {
                 number: 0,

@@ -3,12 +3,13 @@
 //! A new kind of system is an implementation of this trait and what opens it.
 
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::record::{Bottleneck, Trial};
 use crate::stats::Looks;
 use crate::system::java::JavaCipher;
 use crate::system::simulated::{self, Processor, Simulated, SimulatedDevice};
 use crate::system::{Bare, Encryption, SystemId, Target};
-use crate::trial::{self, Options, Sample, Samples, TrialError};
+use crate::trial::{self, Options, Sample, Samples};
 use crate::workload::{Mix, Workload};
 use block::{BlockDevice, BlockError, ByteRange, NullDevice};
 use std::cell::RefCell;
@@ -49,7 +50,7 @@ pub(super) trait Subject {
     fn takes(&self, workload: &Workload) -> bool;
 
     /// One repetition.
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError>;
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError>;
 
     /// The subject's name for a workload, for progress output.
     fn calls(&self, workload: &Workload) -> String {
@@ -118,6 +119,11 @@ pub(super) trait Subject {
         None
     }
 
+    /// Whether an error of a visit says nothing of the workload and the system.
+    fn is_timed_here(&self) -> bool {
+        true
+    }
+
     /// Adds to a record what only it knows.
     fn complete(&self, _: &mut Trial) {}
 }
@@ -127,7 +133,7 @@ impl Subject for Target {
         !workload.op.is_bare()
     }
 
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         trial::run(self.device(), workload, once.options())
     }
 
@@ -163,7 +169,7 @@ pub(super) fn in_virtual_time(
     device: &dyn BlockDevice,
     workload: &Workload,
     once: Once<'_>,
-) -> Result<Sample, TrialError> {
+) -> Result<Sample, LabError> {
     let clock = simulated::clock();
     let options = Options {
         clock: &clock,
@@ -200,7 +206,7 @@ impl Subject for OnDrive {
     }
 
     /// On a drive at rest or as it was left.
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         match &*self.kept.borrow() {
             Some(device) => in_virtual_time(device, workload, once),
             None => in_virtual_time(&self.device(), workload, once),
@@ -250,7 +256,7 @@ impl Subject for InMemory {
     }
 
     /// It warms up by itself.
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         trial::bare::run(
             &self.bare,
             workload,
@@ -300,7 +306,7 @@ impl Subject for InJava {
         is_whole(&self.java.encryption, workload) && workload.threads == 1
     }
 
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         let bytes = workload.block_bytes();
         let mut all = self.ready.borrow_mut();
         let ready = all.entry(workload.name.clone()).or_default();

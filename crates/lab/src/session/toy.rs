@@ -3,9 +3,10 @@
 use super::cell::Cell;
 use super::subject::{Once, Subject};
 use super::{Session, Unwatched};
+use crate::error::LabError;
 use crate::experiment::{Schedule, Until};
 use crate::record::{Bottleneck, Detail, Trial, Verdict};
-use crate::trial::{Sample, TrialError};
+use crate::trial::Sample;
 use crate::workload::{Mix, Pattern, Workload};
 use bytesize::ByteSize;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ impl Subject for Toy {
         workload.op == Mix::Read
     }
 
-    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn visit(&self, workload: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         let seconds = self.0 * (1.0 + 0.01 * f64::from(once.number));
         Ok(Sample::timed_elsewhere(workload.block_bytes(), seconds))
     }

@@ -1,16 +1,16 @@
 //! Key derivations as cells of a session: each recipe as its owner unlocks the volume, and as an
 //! attacker guesses.
 
-use super::SessionError;
 use super::cell::Cell;
 use super::subject::{Once, Subject};
+use crate::error::LabError;
 use crate::experiment::{Schedule, derivation_workload as workload};
 use crate::probe;
 use crate::record::{Detail, Device, Host, Tier, Trial};
 use crate::stats::Looks;
 use crate::summary;
-use crate::system::unlock::{Purpose, Recipe, Unlock, UnlockError};
-use crate::trial::{self, Sample, Samples, TrialError};
+use crate::system::unlock::{Purpose, Recipe, Unlock};
+use crate::trial::{self, Sample, Samples};
 use crate::workload::Workload;
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -70,7 +70,7 @@ struct Derivation {
 }
 
 impl Derivation {
-    fn unlock(&self) -> Result<&Unlock, UnlockError> {
+    fn unlock(&self) -> Result<&Unlock, LabError> {
         if let Some(unlock) = self.settled.get() {
             return Ok(unlock);
         }
@@ -94,15 +94,14 @@ impl Subject for Derivation {
         workload.name == self.recipe.name
     }
 
-    fn visit(&self, _: &Workload, once: Once<'_>) -> Result<Sample, TrialError> {
+    fn is_timed_here(&self) -> bool {
+        false
+    }
+
+    fn visit(&self, _: &Workload, once: Once<'_>) -> Result<Sample, LabError> {
         let unlock = self.unlock()?;
         let at_once = self.at_once(unlock);
-        Ok(trial::unlock::run(
-            unlock,
-            self.purpose,
-            at_once,
-            once.stop,
-        )?)
+        trial::unlock::run(unlock, self.purpose, at_once, once.stop)
     }
 
     /// The first visit calibrates.
@@ -152,7 +151,7 @@ pub(super) fn alone(
     rounds: u32,
     host: &Host,
     stop: &AtomicBool,
-) -> Result<Option<Trial>, SessionError> {
+) -> Result<Option<Trial>, LabError> {
     let derivation = Derivation {
         recipe: *recipe,
         purpose: Purpose::Unlock,
@@ -175,13 +174,4 @@ pub(super) fn alone(
         derivation.complete(trial);
     }
     Ok(trial)
-}
-
-impl From<UnlockError> for SessionError {
-    fn from(error: UnlockError) -> Self {
-        match error {
-            UnlockError::Interrupted => Self::Interrupted,
-            other => Self::Unlock(other),
-        }
-    }
 }

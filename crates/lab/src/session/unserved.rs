@@ -1,6 +1,6 @@
 //! Substitutes on other systems for the systems that need Linux.
 
-use super::SessionError;
+use crate::error::LabError;
 use crate::experiment::Devices;
 use crate::system::{Storage, SystemId, Target};
 
@@ -10,7 +10,7 @@ pub(super) fn open(
     _: &Devices,
     _: &Storage,
     absent: &mut Vec<String>,
-) -> Result<Vec<Target>, SessionError> {
+) -> Result<Vec<Target>, LabError> {
     absent.push(format!("{} (it needs Linux)", system.as_str()));
     Ok(Vec::new())
 }

@@ -1,7 +1,7 @@
 //! [`ShardError`].
 
 use super::{MOST, ShardNumber};
-use crate::experiment::PlanError;
+use crate::error::LabError;
 use thiserror::Error;
 
 /// The reason why a sharded experiment is invalid.
@@ -20,7 +20,7 @@ pub enum ShardError {
     },
     /// Its plan has a fault.
     #[error(transparent)]
-    Plan(#[from] PlanError),
+    Plan(#[from] LabError),
     /// The file is not one of `cryptmark fleet plan`.
     #[error("{name} isn't an experiment: {problem}")]
     Syntax {
@@ -64,7 +64,7 @@ impl ShardError {
                                 as in 3/40."
                 .into(),
             Self::OutOfRange { of, .. } => format!("Give `shard` 1/{of} to {of}/{of}."),
-            Self::Plan(error) => error.remedy(),
+            Self::Plan(error) => error.remedy().to_owned(),
             Self::Syntax { .. } => {
                 "Write the file again: `cryptmark fleet plan PLAN -o FILE.toml`.".into()
             }

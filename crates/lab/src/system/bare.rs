@@ -3,43 +3,11 @@
 
 use super::peer::{Absent, Library, Peer, Wanted};
 use super::{Encryption, SystemId};
-use cipher::{Backend, CipherError, IvGenerator, IvSector, Key, SectorCipher, SectorLayout};
-use thiserror::Error;
+use crate::error::LabError;
+use cipher::{Backend, IvGenerator, IvSector, Key, SectorCipher, SectorLayout};
 
 /// Bytes that are encrypted by two implementations before anything is timed.
 const CHECKED: usize = 64 << 10;
-
-/// Why a bare cipher cannot be measured.
-#[derive(Debug, Error)]
-pub enum BareError {
-    /// The engine refuses it.
-    #[error(transparent)]
-    Cipher(#[from] CipherError),
-    /// Two implementations do not agree, or decryption does not undo encryption.
-    #[error("{system} with {cipher} failed its self-check: {what}")]
-    SelfCheck {
-        /// The contract's word for the system.
-        system: String,
-        /// The cipher in dm-crypt notation.
-        cipher: String,
-        /// The failure.
-        what: &'static str,
-    },
-}
-
-impl BareError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Cipher(error) => error.remedy(),
-            Self::SelfCheck { .. } => {
-                "Do not trust this machine or this build. Please report this with the output of \
-                 `cryptmark doctor`."
-                    .into()
-            }
-        }
-    }
-}
 
 /// A cipher under a random key, ready to be timed.
 pub struct Bare {
@@ -62,11 +30,11 @@ impl Bare {
     /// With them come the libraries that lack the cipher or are not there.
     ///
     /// # Errors
-    /// [`BareError::Cipher`], [`BareError::SelfCheck`].
+    /// [`LabError`].
     pub fn open(
         encryption: Encryption,
         libraries: &[Library],
-    ) -> Result<(Vec<Self>, Vec<Absent>), BareError> {
+    ) -> Result<(Vec<Self>, Vec<Absent>), LabError> {
         let key = Key::random(encryption.key_bits as usize / 8)?;
         let layout = layout(&encryption);
         let mut engine = encryption.spec.cipher(&key, layout, encryption.backend)?;
@@ -104,12 +72,8 @@ impl Bare {
     }
 
     /// Compares with `other` around the carry of 32-bit sector numbers.
-    fn check(&self, other: &impl SectorCipher) -> Result<(), BareError> {
-        let fail = |what| BareError::SelfCheck {
-            system: self.system.as_str().to_owned(),
-            cipher: self.encryption.spec.to_string(),
-            what,
-        };
+    fn check(&self, other: &impl SectorCipher) -> Result<(), LabError> {
+        let fail = |what| super::failed_check(&self.system, &self.encryption, what);
         let first = u64::from(u32::MAX) - 63;
         let plain: Vec<u8> = (0..CHECKED).map(|index| (index / 5) as u8).collect();
         let (mut ours, mut others) = (plain.clone(), plain.clone());

@@ -1,8 +1,9 @@
 //! The kernel's dm-crypt over the extent. It needs root and a kernel with dm-crypt.
 
 use super::engine_file::VolumeKey;
-use super::served::ServedError;
-use super::{Encryption, Reach, SystemId, Target, TargetError};
+use super::served::{no_path, not_run, refused};
+use super::{Encryption, Reach, SystemId, Target};
+use crate::error::LabError;
 use block::{BlockError, Engine, FileDevice, FileOptions, Hold, LoopDevice, MappedDevice};
 use rustix::system::uname;
 use std::fs;
@@ -44,21 +45,20 @@ pub(crate) fn table_line(
 /// `engine`. A file gets a loop device, which bypasses the page cache if possible.
 ///
 /// # Errors
-/// [`ServedError::Unreachable`]; [`ServedError::Refused`] if the kernel lacks dm-crypt or this
-/// cipher; [`ServedError::Failed`] and [`ServedError::Target`].
+/// [`LabError`], also if the kernel lacks dm-crypt or this cipher.
 pub(super) fn target(
     reach: Option<&Reach>,
     size: u64,
     engine: Option<Engine>,
     encryption: Encryption,
-) -> Result<Target, ServedError> {
-    let path = match reach.ok_or(ServedError::Unreachable { program: NAME })? {
+) -> Result<Target, LabError> {
+    let path = match reach.ok_or_else(|| no_path(NAME))? {
         Reach::Named(path) | Reach::Nameless { open: path, .. } => path,
     };
     let is_device = fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
     let file = match is_device {
         true => None,
-        false => Some(LoopDevice::attach(path, true).map_err(TargetError::Block)?),
+        false => Some(LoopDevice::attach(path, true)?),
     };
     let below = file.as_ref().map_or(path.as_path(), LoopDevice::path);
     let encryption = Encryption {
@@ -67,10 +67,7 @@ pub(super) fn target(
         ..encryption
     };
     let cipher = encryption.spec.to_string();
-    let failed = |source| ServedError::Failed {
-        program: NAME,
-        source,
-    };
+    let failed = |source| not_run(NAME, source);
     let key =
         VolumeKey::random(encryption.key_bits).map_err(|error| failed(io::Error::other(error)))?;
     let options = match encryption.sector_size.bytes() {
@@ -81,12 +78,12 @@ pub(super) fn target(
     let number = MADE.fetch_add(1, Ordering::Relaxed);
     let name = format!("cryptmark-{}-block{number}", std::process::id());
     let mapped = MappedDevice::new(&name, size, "crypt", &line).map_err(|error| match error {
-        BlockError::Mapper { source, .. } => ServedError::Refused {
-            program: NAME,
-            cipher,
-            said: format!("{source}; this kernel may not have it at all (try modprobe dm-crypt)"),
-        },
-        other => TargetError::Block(other).into(),
+        BlockError::Mapper { source, .. } => refused(
+            NAME,
+            encryption.spec,
+            &format!("{source}; this kernel may not have it at all (try modprobe dm-crypt)"),
+        ),
+        other => other.into(),
     })?;
     let options = FileOptions {
         write: true,
@@ -103,7 +100,7 @@ pub(super) fn target(
         constant_time: None,
         elsewhere: None,
         format: None,
-        device: Box::new(FileDevice::open(mapped.path(), &options).map_err(TargetError::Block)?),
+        device: Box::new(FileDevice::open(mapped.path(), &options)?),
         // Each goes with its last user: the upper one first.
         _server: Some(Box::new((mapped, file))),
         data_offset: 0,

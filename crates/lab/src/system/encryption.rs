@@ -1,8 +1,8 @@
 //! [`Encryption`]: what a target encrypts with.
 
-use super::{Backend, TargetError, sharing};
+use super::{Backend, sharing};
+use crate::error::LabError;
 use cipher::{CipherError, CipherSpec, SectorSize, Sharing};
-use thiserror::Error;
 
 /// The cipher of a target, with its settings.
 #[derive(Clone, Copy, Debug)]
@@ -25,27 +25,6 @@ pub const SHARED_FROM: u64 = 2 * PART as u64;
 /// Bytes of a request that each of them has at least.
 const PART: usize = 128 << 10;
 
-/// An encryption that cannot be.
-#[derive(Debug, Error)]
-pub enum EncryptionError {
-    /// The cipher is unknown, or not with this key size.
-    #[error(transparent)]
-    Cipher(#[from] CipherError),
-    /// No such encryption sectors.
-    #[error("sector_size = {0} is not an encryption sector size")]
-    SectorSize(u32),
-}
-
-impl EncryptionError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Cipher(error) => error.remedy(),
-            Self::SectorSize(_) => "Use 512, 1024, 2048 or 4096.".into(),
-        }
-    }
-}
-
 /// Dm-crypt notation of a cipher that is named alone: its XTS, as disks have it; of one that has
 /// none, and of what is notation already, the same.
 pub fn notation(given: &str) -> String {
@@ -61,13 +40,13 @@ impl Encryption {
     /// applies, without `backend` the fastest.
     ///
     /// # Errors
-    /// [`EncryptionError`] names what is possible.
+    /// [`LabError`] names what is possible.
     pub fn parse(
         notation: &str,
         key_bits: Option<u32>,
         sector_bytes: u32,
         backend: Option<Backend>,
-    ) -> Result<Self, EncryptionError> {
+    ) -> Result<Self, LabError> {
         let spec: CipherSpec = notation.parse()?;
         let bits = key_bits.unwrap_or(spec.default_key_size() as u32 * 8);
         if !spec
@@ -75,14 +54,14 @@ impl Encryption {
             .iter()
             .any(|size| size * 8 == bits as usize)
         {
-            return Err(EncryptionError::Cipher(CipherError::KeySize {
+            return Err(LabError::from(CipherError::KeySize {
                 spec,
                 got_bits: bits as usize,
                 possible_bits: spec.key_sizes().iter().map(|size| size * 8).collect(),
             }));
         }
         if let Some(backend) = backend.filter(|backend| !spec.backends().contains(backend)) {
-            return Err(EncryptionError::Cipher(CipherError::BackendUnavailable {
+            return Err(LabError::from(CipherError::BackendUnavailable {
                 spec,
                 backend,
                 available: spec.backends(),
@@ -91,8 +70,12 @@ impl Encryption {
         Ok(Self {
             spec,
             key_bits: bits,
-            sector_size: SectorSize::from_bytes(sector_bytes)
-                .ok_or(EncryptionError::SectorSize(sector_bytes))?,
+            sector_size: SectorSize::from_bytes(sector_bytes).ok_or_else(|| {
+                LabError::invalid(
+                    format!("sector_size = {sector_bytes} is not an encryption sector size"),
+                    "Use 512, 1024, 2048 or 4096.",
+                )
+            })?,
             backend,
             sharing: None,
         })
@@ -102,8 +85,8 @@ impl Encryption {
     /// is measured to be faster here. It is unchanged if sharing is never faster.
     ///
     /// # Errors
-    /// [`TargetError::Cipher`] if the cipher cannot be built or gets no threads.
-    pub fn shared_among(self, cores: u32) -> Result<Self, TargetError> {
+    /// [`LabError`] if the cipher cannot be built or gets no threads.
+    pub fn shared_among(self, cores: u32) -> Result<Self, LabError> {
         Ok(Self {
             sharing: match cores {
                 0 | 1 => None,

@@ -5,16 +5,17 @@
 //! It ends when its standard input does.
 
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::probe::CpuTimes;
 use crate::record::Moved;
-use ::serve::fuse::{self, FuseError, FuseMount, Visibility};
+use ::serve::fuse::{self, FuseMount, Visibility};
 use ::serve::{Access, Export};
 use block::layer::Count;
 use block::{
     BlockDevice, BlockError, ByteRange, Completion, FileDevice, FileOptions, Geometry, Meter,
     OperationKind, Part, Queue, QueueOptions, Request, Wait,
 };
-use cipher::{CipherError, IvSector, Key, SectorLayout, SectorSize};
+use cipher::{IvSector, Key, SectorLayout, SectorSize};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Write};
@@ -23,8 +24,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use thiserror::Error;
-use volume::{CryptDevice, Mapping, VolumeError};
+use volume::{CryptDevice, Mapping};
 
 /// The name of the served file.
 const FILE: &str = "volume";
@@ -35,49 +35,17 @@ pub const SUBCOMMAND: &str = "engine-file";
 /// The maximum number of cores that are worth encrypting on for one file.
 const MOST_THREADS: usize = 16;
 
-/// The reason why the engine does not serve.
-#[derive(Debug, Error)]
-pub enum EngineFileError {
-    /// The server could not be started, or spoken to.
-    #[error("the engine's server does not answer")]
-    Server(#[source] io::Error),
-    /// The server said why.
-    #[error("the engine cannot serve: {said}")]
-    Refused {
-        /// Its reason.
-        said: String,
-    },
-    /// The request to the server cannot be parsed.
-    #[error("the engine's server received an unknown request")]
-    Request(#[from] serde_json::Error),
-    /// The cipher.
-    #[error(transparent)]
-    Cipher(#[from] CipherError),
-    /// The volume.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-    /// The storage.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// The mount.
-    #[error(transparent)]
-    Fuse(#[from] FuseError),
+const START: &str = "Start the program from the folder in which it is installed.";
+
+/// A server that could not be started, or spoken to.
+fn silent(error: io::Error) -> LabError {
+    LabError::failed("the engine's server does not answer", START).because(error)
 }
 
-impl EngineFileError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Server(_) | Self::Request(_) => {
-                "Start the program from the folder in which it is installed.".into()
-            }
-            Self::Refused { .. } => "Check /dev/fuse with `cryptmark doctor`.".into(),
-            Self::Cipher(error) => error.remedy(),
-            Self::Volume(error) => error.remedy(),
-            Self::Block(error) => error.remedy().into(),
-            Self::Fuse(error) => error.remedy().into(),
-        }
-    }
+/// A request that cannot be parsed.
+fn unknown(error: serde_json::Error) -> LabError {
+    let what = "the engine's server received an unknown request";
+    LabError::failed(what, START).because(error)
 }
 
 /// The key of a system under test, which all layers get in their own way.
@@ -88,8 +56,8 @@ impl VolumeKey {
     /// A random key.
     ///
     /// # Errors
-    /// [`EngineFileError::Cipher`] if the system has no random numbers.
-    pub fn random(bits: u32) -> Result<Self, EngineFileError> {
+    /// [`LabError`] if the system has no random numbers.
+    pub fn random(bits: u32) -> Result<Self, LabError> {
         Ok(Self(Key::random(bits as usize / 8)?))
     }
 
@@ -169,7 +137,7 @@ impl EngineClient {
     /// it.
     ///
     /// # Errors
-    /// [`EngineFileError::Server`], or [`EngineFileError::Refused`] with its reason.
+    /// [`LabError`], with the reason if the server gives one.
     pub fn start(
         program: &Path,
         apart: bool,
@@ -178,7 +146,7 @@ impl EngineClient {
         cipher: &str,
         sector_bytes: u32,
         key: &VolumeKey,
-    ) -> Result<Self, EngineFileError> {
+    ) -> Result<Self, LabError> {
         let wanted = Wanted {
             backing: backing.to_owned(),
             directory: directory.to_owned(),
@@ -200,7 +168,7 @@ impl EngineClient {
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(EngineFileError::Server)?;
+            .map_err(silent)?;
         let ask = child.stdin.take();
         let answers = BufReader::new(child.stdout.take().expect("it was asked for"));
         let mut client = Self {
@@ -210,17 +178,22 @@ impl EngineClient {
             directory: directory.to_owned(),
             backend: None,
         };
-        let request = serde_json::to_string(&wanted)?;
+        let request = serde_json::to_string(&wanted).map_err(unknown)?;
         let asked = client.say(|ask| {
             writeln!(ask, "{request}")?;
             key.write_hex(ask)?;
             writeln!(ask)
         });
-        asked.map_err(EngineFileError::Server)?;
-        let answer = client.hear().map_err(EngineFileError::Server)?;
+        asked.map_err(silent)?;
+        let answer = client.hear().map_err(silent)?;
         match serde_json::from_str(&answer) {
             Ok(backend) => client.backend = backend,
-            Err(_) => return Err(EngineFileError::Refused { said: answer }),
+            Err(_) => {
+                return Err(LabError::failed(
+                    format!("the engine cannot serve: {answer}"),
+                    "Check /dev/fuse with `cryptmark doctor`.",
+                ));
+            }
         }
         Ok(client)
     }
@@ -268,19 +241,18 @@ impl Drop for EngineClient {
 /// [`EngineBackend`], or the reason for not serving.
 ///
 /// # Errors
-/// [`EngineFileError`] if nothing is served.
-pub fn serve() -> Result<(), EngineFileError> {
+/// [`LabError`] if nothing is served.
+pub fn serve() -> Result<(), LabError> {
     let mut lines = io::stdin().lock();
     let mut out = io::stdout().lock();
     let crypto = Arc::new(AtomicU64::new(0));
     let mounted = begin(&mut lines, &crypto);
     let told = match &mounted {
-        Ok((.., backend)) => writeln!(out, "{}", serde_json::to_string(backend)?),
+        Ok((.., backend)) => writeln!(out, "{}", serde_json::to_string(backend).map_err(unknown)?),
         Err(error) => writeln!(out, "{}", in_one_line(error)),
     };
     let (_mounted, volume, _) = mounted?;
-    told.and_then(|()| out.flush())
-        .map_err(EngineFileError::Server)?;
+    told.and_then(|()| out.flush()).map_err(silent)?;
     let mut line = String::new();
     while lines.read_line(&mut line).is_ok_and(|length| length > 0) {
         line.clear();
@@ -291,7 +263,7 @@ pub fn serve() -> Result<(), EngineFileError> {
             sys: cpu.map(|cpu| cpu.sys.as_secs_f64()),
             moved: Some(moved(&volume)),
         };
-        let text = serde_json::to_string(&times)?;
+        let text = serde_json::to_string(&times).map_err(unknown)?;
         if writeln!(out, "{text}").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -327,21 +299,16 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
 fn begin(
     lines: &mut impl BufRead,
     crypto: &Arc<AtomicU64>,
-) -> Result<(FuseMount, Arc<Volume>, EngineBackend), EngineFileError> {
+) -> Result<(FuseMount, Arc<Volume>, EngineBackend), LabError> {
     let mut line = String::new();
-    lines
-        .read_line(&mut line)
-        .map_err(EngineFileError::Server)?;
-    let wanted: Wanted = serde_json::from_str(&line)?;
+    lines.read_line(&mut line).map_err(silent)?;
+    let wanted: Wanted = serde_json::from_str(&line).map_err(unknown)?;
     line.clear();
-    lines
-        .read_line(&mut line)
-        .map_err(EngineFileError::Server)?;
+    lines.read_line(&mut line).map_err(silent)?;
     let key = VolumeKey::read_hex(line.trim_end());
     zeroize::Zeroize::zeroize(&mut line);
-    let VolumeKey(key) = key.ok_or_else(|| {
-        EngineFileError::Server(io::Error::new(io::ErrorKind::InvalidData, "no key"))
-    })?;
+    let VolumeKey(key) =
+        key.ok_or_else(|| silent(io::Error::new(io::ErrorKind::InvalidData, "no key")))?;
     // The process that asked for it holds it.
     let storage = FileDevice::open(
         &wanted.backing,

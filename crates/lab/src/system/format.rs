@@ -1,6 +1,7 @@
 //! Volumes as a format lays them out: header, offset, sector size, IV numbers.
 
-use super::{Encryption, Target, TargetError};
+use super::{Encryption, Target};
+use crate::error::LabError;
 use block::BlockDevice;
 use cipher::{Key, SectorSize};
 use serde::{Deserialize, Serialize};
@@ -44,12 +45,12 @@ impl Target {
     /// overwritten.
     ///
     /// # Errors
-    /// [`TargetError::Volume`] if the format lacks the cipher or has too little room.
+    /// [`LabError`] if the format lacks the cipher or has too little room.
     pub fn volume(
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,
         format: VolumeFormat,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, LabError> {
         let family = match format {
             VolumeFormat::Luks2 => None,
             VolumeFormat::Tcrypt => Some(Family::TrueCrypt),
@@ -90,13 +91,13 @@ impl Target {
 /// of its data.
 ///
 /// # Errors
-/// [`TargetError::Volume`] if the family lacks the cipher or there is too little room.
+/// [`LabError`] if the family lacks the cipher or there is too little room.
 pub(super) fn tcrypt_volume(
     storage: &dyn BlockDevice,
     family: Family,
     encryption: Encryption,
     passphrase: &Key,
-) -> Result<(Encryption, Mapping), TargetError> {
+) -> Result<(Encryption, Mapping), LabError> {
     let creation = tcrypt::Creation {
         family,
         algorithms: encryption.spec.algorithms().to_vec(),

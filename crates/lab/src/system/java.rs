@@ -12,6 +12,8 @@ mod jvm;
 
 pub use self::cipher::JavaCipher;
 use super::peer::Absent;
+use crate::error::LabError;
+use crate::trial;
 use ::cipher::{CipherSpec, IvSector, Key, SectorCipher, SectorLayout};
 use jvm::{Jvm, command, finish};
 use sha2::{Digest, Sha256};
@@ -19,7 +21,6 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
-use thiserror::Error;
 
 const SOURCE: &str = include_str!("java/CryptBench.java");
 const CLASS: &str = "CryptBench";
@@ -72,83 +73,6 @@ pub struct JavaRequest<'a> {
     pub cold: bool,
     /// How many values.
     pub repetitions: u32,
-}
-
-/// Why Java did not measure.
-#[derive(Debug, Error)]
-pub enum JavaError {
-    /// SunJCE lacks the cipher, or does not take this key size.
-    #[error("java has no {algorithm}-{mode} with {key_bits} bits")]
-    NoCipher {
-        /// The block cipher.
-        algorithm: String,
-        /// The mode.
-        mode: String,
-        /// The key length.
-        key_bits: u32,
-    },
-    /// The buffer does not hold whole blocks.
-    #[error("{bytes} bytes are not a multiple of the block size of {block} bytes")]
-    Blocks {
-        /// The buffer.
-        bytes: usize,
-        /// The cipher's block.
-        block: usize,
-    },
-    /// The virtual machine could not be started or spoken to.
-    #[error("java could not be started")]
-    Start(#[from] io::Error),
-    /// No answer in time; the virtual machine was killed.
-    #[error("java did not answer `{request}` within {seconds} s")]
-    Silent {
-        /// The request.
-        request: String,
-        /// The limit.
-        seconds: u64,
-    },
-    /// The virtual machine ended by itself.
-    #[error("java ended: {said}")]
-    Ended {
-        /// The last lines on standard error.
-        said: String,
-    },
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-    /// It answered something else.
-    #[error("java answered `{said}`")]
-    Refused {
-        /// The answer.
-        said: String,
-    },
-    /// Its output is not the cipher's.
-    #[error("java's {algorithm}-{mode} gave a wrong {direction}ed buffer")]
-    WrongOutput {
-        /// The block cipher.
-        algorithm: String,
-        /// The mode.
-        mode: String,
-        /// `encrypt` or `decrypt`.
-        direction: &'static str,
-    },
-}
-
-impl JavaError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> &'static str {
-        match self {
-            Self::NoCipher { .. } => {
-                "Use one of: aes, blowfish, des, des3_ede. The mode must be cbc or ecb."
-            }
-            Self::Blocks { .. } => "Give a size that is a multiple of 16.",
-            Self::Silent { .. } => "Stop other work on the machine, or omit java.",
-            Self::Start(_) | Self::Ended { .. } | Self::Refused { .. } => {
-                "Try `java -version` by hand, or omit java."
-            }
-            Self::Interrupted => "Run it again to get the whole result.",
-            Self::WrongOutput { .. } => "Do not trust this Java. Please report its version.",
-        }
-    }
 }
 
 /// A Java that can be measured.
@@ -223,31 +147,35 @@ impl Java {
     /// Whether a request is possible, without making it.
     ///
     /// # Errors
-    /// [`JavaError::NoCipher`], [`JavaError::Blocks`].
-    pub fn check(request: &JavaRequest<'_>) -> Result<(), JavaError> {
+    /// [`LabError`].
+    pub fn check(request: &JavaRequest<'_>) -> Result<(), LabError> {
         expected(request).map(drop)
     }
 
     /// Seconds of every repetition; `stop` ends them before the next.
     ///
     /// # Errors
-    /// [`JavaError`], also if the output is wrong.
+    /// [`LabError`], also if the output is wrong.
     pub fn measure(
         &self,
         request: &JavaRequest<'_>,
         stop: &AtomicBool,
-    ) -> Result<Vec<f64>, JavaError> {
+    ) -> Result<Vec<f64>, LabError> {
         let expected = expected(request)?;
         let check = |jvm: &mut Jvm| match jvm.digest()? == expected {
             true => Ok(()),
-            false => Err(JavaError::WrongOutput {
-                algorithm: request.algorithm.to_owned(),
-                mode: request.mode.to_owned(),
-                direction: request.direction.name(),
-            }),
+            false => Err(LabError::failed(
+                format!(
+                    "java's {}-{} gave a wrong {}ed buffer",
+                    request.algorithm,
+                    request.mode,
+                    request.direction.name()
+                ),
+                "Do not trust this Java. Please report its version.",
+            )),
         };
         let may_go_on = || match stop.load(Ordering::Relaxed) {
-            true => Err(JavaError::Interrupted),
+            true => Err(trial::interrupted()),
             false => Ok(()),
         };
         let mut seconds = Vec::new();
@@ -272,11 +200,13 @@ impl Java {
 }
 
 /// SHA-256 of what the operation must give, by the engine, which tests hold against other implementations.
-fn expected(request: &JavaRequest<'_>) -> Result<String, JavaError> {
-    let no_cipher = || JavaError::NoCipher {
-        algorithm: request.algorithm.to_owned(),
-        mode: request.mode.to_owned(),
-        key_bits: request.key_bits,
+fn expected(request: &JavaRequest<'_>) -> Result<String, LabError> {
+    let no_cipher = || {
+        let (algorithm, mode, bits) = (request.algorithm, request.mode, request.key_bits);
+        LabError::failed(
+            format!("java has no {algorithm}-{mode} with {bits} bits"),
+            "Use one of: aes, blowfish, des, des3_ede. The mode must be cbc or ecb.",
+        )
     };
     // SunJCE takes 3DES with three keys only.
     let known = match request.algorithm {
@@ -289,10 +219,13 @@ fn expected(request: &JavaRequest<'_>) -> Result<String, JavaError> {
     }
     let block = block_bytes(request);
     if !request.bytes.is_multiple_of(block) {
-        return Err(JavaError::Blocks {
-            bytes: request.bytes,
-            block,
-        });
+        return Err(LabError::failed(
+            format!(
+                "{} bytes are not a multiple of the block size of {block} bytes",
+                request.bytes
+            ),
+            "Give a size that is a multiple of 16.",
+        ));
     }
     let (key, mut iv) = secrets(request);
     let scheme = match request.mode {

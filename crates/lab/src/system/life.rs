@@ -1,7 +1,8 @@
 //! [`Living`]: a simulated SSD that grows old under a file system, and what it is
 //! like to use then.
 
-use super::simulated::{self, SimulatedError};
+use super::simulated;
+use crate::error::LabError;
 use crate::record::TrimPolicy;
 use block::{BlockDevice, NullDevice};
 use drive::DriveError;
@@ -59,12 +60,9 @@ impl Living {
     /// The SSD with a name that [`simulated::preset`] knows.
     ///
     /// # Errors
-    /// [`SimulatedError`].
-    pub fn new(device: &str, by: Use) -> Result<Self, SimulatedError> {
-        let told = |source: DriveError| SimulatedError::Impossible {
-            name: device.to_owned(),
-            source,
-        };
+    /// [`LabError`].
+    pub fn new(device: &str, by: Use) -> Result<Self, LabError> {
+        let told = |source: DriveError| simulated::impossible(device, source);
         let mut ssd = simulated::ssd(device)?;
         if let Some(share) = by.over_provisioning {
             ssd.over_provisioning = share;
@@ -87,8 +85,8 @@ impl Living {
     /// Whether it can live so at all.
     ///
     /// # Errors
-    /// [`SimulatedError::Drive`] names the number that is impossible.
-    pub fn check(&self, policy: TrimPolicy) -> Result<(), SimulatedError> {
+    /// [`LabError`] names the number that is impossible.
+    pub fn check(&self, policy: TrimPolicy) -> Result<(), LabError> {
         Ok(self.life(0).check(self.setup(policy))?)
     }
 
@@ -122,24 +120,24 @@ impl Living {
     /// the same. `report` gets the share that is done, and may end the life.
     ///
     /// # Errors
-    /// [`SimulatedError::Drive`] names the number that is impossible;
-    /// [`SimulatedError::Interrupted`] if `report` ended it.
+    /// [`LabError`] names the number that is impossible;
+    /// [`LabError`], also if `report` ended it.
     pub fn live(
         &self,
         policy: TrimPolicy,
         seed: u64,
         report: &mut dyn FnMut() -> ControlFlow<()>,
-    ) -> Result<(Outcome, Aged), SimulatedError> {
+    ) -> Result<(Outcome, Aged), LabError> {
         let (life, setup) = (self.life(seed), self.setup(policy));
         let lived = life.live(setup, &mut |_| report())?;
-        let lived = lived.ok_or(SimulatedError::Interrupted)?;
+        let lived = lived.ok_or_else(simulated::interrupted)?;
         let drive = life.aged(setup, &mut |_| report())?;
         let outcome = Outcome {
             write_amplification: lived.write_amplification,
             lifetime_years: lived.lifetime_years,
             terabytes_written: lived.terabytes_written,
         };
-        let drive = drive.ok_or(SimulatedError::Interrupted)?;
+        let drive = drive.ok_or_else(simulated::interrupted)?;
         Ok((outcome, Aged { drive }))
     }
 }
@@ -149,7 +147,7 @@ impl Aged {
     ///
     /// # Errors
     /// None that a drive which is as large as its content has.
-    pub fn device(&self, processor: Option<Processor>) -> Result<impl BlockDevice, SimulatedError> {
+    pub fn device(&self, processor: Option<Processor>) -> Result<impl BlockDevice, LabError> {
         let nowhere = NullDevice::new(self.drive.capacity());
         Ok(SimulatedDevice::new(
             self.drive.duplicate(),

@@ -5,6 +5,7 @@
 //! never left out silently and never replaced.
 
 mod bare;
+mod causes;
 mod encryption;
 pub mod fit;
 mod format;
@@ -16,7 +17,7 @@ pub mod peer;
 mod program;
 mod sharing;
 pub mod simulated;
-mod storage;
+pub(crate) mod storage;
 pub mod unlock;
 
 #[cfg(target_os = "linux")]
@@ -28,45 +29,22 @@ pub mod served;
 #[cfg(target_os = "linux")]
 mod veracrypt;
 
-pub use bare::{Bare, BareError};
-pub use encryption::{Encryption, EncryptionError, SHARED_FROM, notation};
+pub use bare::Bare;
+pub use encryption::{Encryption, SHARED_FROM, notation};
 pub use format::VolumeFormat;
 pub use id::{SystemId, UnknownSystem};
 pub use program::Program;
-pub use storage::{Place, Reach, Storage, StorageError, names_export};
+pub use storage::{Place, Reach, Storage, names_export};
 
+use crate::error::LabError;
 use crate::record::Device;
-use block::{BlockDevice, BlockError, ByteRange};
+use block::{BlockDevice, ByteRange};
 pub use cipher::Backend;
-use cipher::{CipherError, IvSector, Key, SectorLayout};
+use cipher::{IvSector, Key, SectorLayout};
 use std::sync::Arc;
-use thiserror::Error;
-use volume::{CryptDevice, Mapping, VolumeError};
-
-/// Why a target cannot be opened or does not do what it says.
-#[derive(Debug, Error)]
-pub enum TargetError {
-    /// The volume cannot be opened.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-    /// No key could be made.
-    #[error(transparent)]
-    Cipher(#[from] CipherError),
-    /// The device failed.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// The data that came back are not those that were written, or the data
-    /// reached the device unencrypted.
-    #[error("{system} with {cipher} failed its self-check: {what}")]
-    SelfCheck {
-        /// The contract's word for the system.
-        system: String,
-        /// The cipher in dm-crypt notation.
-        cipher: String,
-        /// The failure.
-        what: &'static str,
-    },
-}
+pub use volume::Verdict;
+pub(crate) use volume::request::with_causes;
+use volume::{CryptDevice, Mapping};
 
 /// A system under test, open.
 pub struct Target {
@@ -123,11 +101,11 @@ impl Target {
     /// The built-in engine over all of `storage`, under a fresh random key.
     ///
     /// # Errors
-    /// [`TargetError::Volume`] if the cipher cannot be built like that.
+    /// [`LabError`] if the cipher cannot be built like that.
     pub fn builtin(
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, LabError> {
         let key = Key::random(encryption.key_bits as usize / 8)?;
         let layout = SectorLayout {
             size: encryption.sector_size,
@@ -156,7 +134,7 @@ impl Target {
         storage: Arc<dyn BlockDevice>,
         encryption: Encryption,
         mapping: Mapping,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, LabError> {
         let data_offset = mapping.data.offset;
         let crypt = CryptDevice::new(
             storage,
@@ -206,16 +184,12 @@ impl Target {
     /// would be meaningless.
     ///
     /// # Errors
-    /// [`TargetError::SelfCheck`] says what did not hold.
-    pub fn self_check(&self, storage: &dyn BlockDevice) -> Result<(), TargetError> {
+    /// [`LabError`] says what did not hold.
+    pub fn self_check(&self, storage: &dyn BlockDevice) -> Result<(), LabError> {
         let Some(encryption) = &self.encryption else {
             return Ok(());
         };
-        let fail = |what| TargetError::SelfCheck {
-            system: self.system.as_str().to_owned(),
-            cipher: encryption.spec.to_string(),
-            what,
-        };
+        let fail = |what| failed_check(&self.system, encryption, what);
         let length = 64 << 10;
         let offset = (self.device.geometry().size / 2 / length as u64) * length as u64;
         let mut written = block::AlignedBuffer::new(length);
@@ -249,18 +223,15 @@ impl Target {
     }
 }
 
-impl TargetError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Volume(error) => error.remedy(),
-            Self::Cipher(error) => error.remedy(),
-            Self::Block(error) => error.remedy().to_owned(),
-            Self::SelfCheck { .. } => {
-                "Do not trust this machine or this build. Please report this with the output of \
-                 `cryptmark doctor`."
-                    .to_owned()
-            }
-        }
-    }
+/// A system that does not do what it says.
+fn failed_check(system: &SystemId, encryption: &Encryption, what: &str) -> LabError {
+    LabError::failed(
+        format!(
+            "{} with {} failed its self-check: {what}",
+            system.as_str(),
+            encryption.spec
+        ),
+        "Do not trust this machine or this build. Please report this with the output of \
+         `cryptmark doctor`.",
+    )
 }

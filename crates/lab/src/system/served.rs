@@ -8,14 +8,13 @@
 //! or VeraCrypt's own.
 
 use super::format::PASSPHRASE;
-use super::{
-    Encryption, Program, Reach, Storage, SystemId, Target, TargetError, dm_crypt, veracrypt,
-};
-use ::serve::fuse::{self, FuseError, FuseMount, Unmount, Visibility, unmount};
-use ::serve::nbd::{ClientError, End, Named, NbdDevice, Place, ServeError, Server};
+use super::{Encryption, Program, Reach, Storage, SystemId, Target, dm_crypt, veracrypt};
+use crate::error::LabError;
+use ::serve::fuse::{self, FuseMount, Unmount, Visibility, unmount};
+use ::serve::nbd::{End, Named, NbdDevice, Place, ServeError, Server};
 use ::serve::{Access, Export};
 use block::{BlockDevice, Engine, FileDevice, FileOptions, confine};
-use cipher::{Key, SectorSize};
+use cipher::{CipherSpec, Key, SectorSize};
 use rustix::fs::{AtFlags, CWD};
 use std::fs;
 use std::io::{self, Read};
@@ -27,7 +26,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use thiserror::Error;
 use volume::{Hash, luks1};
 
 /// How long a program may take to begin to serve.
@@ -35,69 +33,26 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// The volume's key is not what is measured.
 const ITERATIONS: u32 = 1000;
 
-/// Why a server is not there.
-#[derive(Debug, Error)]
-pub enum ServedError {
-    /// The program is not installed.
-    #[error("{program} is not installed; {package} brings it")]
-    Missing {
-        /// The program.
-        program: &'static str,
-        /// The package that provides the program.
-        package: &'static str,
-    },
-    /// The extent has no path by which a program could reach it.
-    #[error("{program} works only on files and disks")]
-    Unreachable {
-        /// The program.
-        program: &'static str,
-    },
-    /// The program would not serve this.
-    #[error("{program} does not serve {cipher}: {said}")]
-    Refused {
-        /// The program.
-        program: &'static str,
-        /// The cipher in dm-crypt notation.
-        cipher: String,
-        /// The first line of what it said.
-        said: String,
-    },
-    /// The program could not be run, or spoken to.
-    #[error("{program} cannot be run")]
-    Failed {
-        /// The program.
-        program: &'static str,
-        /// Why not.
-        source: io::Error,
-    },
-    /// Our own server could not begin.
-    #[error(transparent)]
-    Server(#[from] ServeError),
-    /// Our own file could not be mounted.
-    #[error(transparent)]
-    Mount(#[from] FuseError),
-    /// A server could not be reached.
-    #[error(transparent)]
-    Client(#[from] ClientError),
-    /// The volume could not be made.
-    #[error(transparent)]
-    Target(#[from] TargetError),
+/// An extent without a path by which a program could reach it.
+pub(super) fn no_path(program: &str) -> LabError {
+    LabError::failed(
+        format!("{program} works only on files and disks"),
+        "Give `at` a directory, a file or a disk.",
+    )
 }
 
-impl ServedError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Missing { package, .. } => format!("Install {package}."),
-            Self::Unreachable { .. } => "Give `at` a directory, a file or a disk.".into(),
-            Self::Refused { .. } => "Choose a cipher that the program supports.".into(),
-            Self::Failed { .. } => "Run the program by hand to see its messages.".into(),
-            Self::Server(error) => error.remedy().into(),
-            Self::Mount(error) => error.remedy().into(),
-            Self::Client(error) => error.remedy().into(),
-            Self::Target(error) => error.remedy(),
-        }
-    }
+/// A program that could not be run, or spoken to.
+pub(super) fn not_run(program: &str, source: io::Error) -> LabError {
+    let what = format!("{program} cannot be run");
+    LabError::failed(what, "Run the program by hand to see its messages.").because(source)
+}
+
+/// A program that would not serve a cipher, and the first line of its answer.
+pub(super) fn refused(program: &str, cipher: CipherSpec, said: &str) -> LabError {
+    LabError::failed(
+        format!("{program} does not serve {cipher}: {said}"),
+        "Choose a cipher that the program supports.",
+    )
 }
 
 /// The command that serves the LUKS1 volume at `path` on the socket `nbd` in `folder`. The
@@ -185,12 +140,12 @@ impl Drop for Name {
 /// answers at once, as memory does, one thread handles a client's requests.
 ///
 /// # Errors
-/// [`ServedError::Server`], [`ServedError::Client`] and [`ServedError::Target`].
+/// [`LabError`].
 pub fn builtin(
     storage: Arc<dyn BlockDevice>,
     encryption: Encryption,
     at_once: bool,
-) -> Result<Target, ServedError> {
+) -> Result<Target, LabError> {
     let inner = Target::builtin(storage, encryption)?;
     let folder = folder("cryptmark")?;
     let place = Place::Unix(folder.path().join("nbd"));
@@ -222,12 +177,12 @@ pub fn builtin(
 /// mount is taken out of sight, and lives for as long as it is open.
 ///
 /// # Errors
-/// [`ServedError::Mount`], [`ServedError::Failed`] and [`ServedError::Target`].
+/// [`LabError`].
 pub fn builtin_file(
     storage: Arc<dyn BlockDevice>,
     encryption: Encryption,
     at_once: bool,
-) -> Result<Target, ServedError> {
+) -> Result<Target, LabError> {
     let inner = Target::builtin(storage, encryption)?;
     let folder = folder("cryptmark")?;
     let place = fuse::Place::In {
@@ -247,7 +202,7 @@ pub fn builtin_file(
     unmount(folder.path(), Unmount::Detached)?;
     Ok(Target {
         system: SystemId::BuiltinFuse,
-        device: Box::new(opened.map_err(TargetError::Block)?),
+        device: Box::new(opened?),
         _server: Some(Box::new(OwnFile(mount))),
         data_offset: 0,
         ..inner
@@ -259,11 +214,7 @@ impl Storage {
     ///
     /// # Errors
     /// Those of [`foreign`].
-    pub fn served_by(
-        &self,
-        program: Program,
-        encryption: Encryption,
-    ) -> Result<Target, ServedError> {
+    pub fn served_by(&self, program: Program, encryption: Encryption) -> Result<Target, LabError> {
         let direct = self.description.cache == "direct" && self.description.kind != "ram";
         let reach = self.reach.as_ref();
         foreign(program, &*self.device, reach, direct, encryption)
@@ -272,8 +223,8 @@ impl Storage {
     /// The kernel's dm-crypt over the extent.
     ///
     /// # Errors
-    /// Those of a system that is not there: [`ServedError`].
-    pub fn mapped(&self, encryption: Encryption) -> Result<Target, ServedError> {
+    /// Those of a system that is not there: [`LabError`].
+    pub fn mapped(&self, encryption: Encryption) -> Result<Target, LabError> {
         let size = self.device.geometry().size;
         let named = |engine: &Engine| engine.name() == self.description.engine;
         // The engine that drives plain, so that nothing else differs.
@@ -287,20 +238,23 @@ impl Storage {
 /// goes with the target.
 ///
 /// # Errors
-/// Any of [`ServedError`].
+/// Any of [`LabError`].
 pub fn foreign(
     program: Program,
     storage: &dyn BlockDevice,
     reach: Option<&Reach>,
     direct: bool,
     encryption: Encryption,
-) -> Result<Target, ServedError> {
+) -> Result<Target, LabError> {
     let name = program.command();
-    let version = program.version().ok_or(ServedError::Missing {
-        program: name,
-        package: program.package(),
+    let version = program.version().ok_or_else(|| {
+        let package = program.package();
+        LabError::failed(
+            format!("{name} is not installed; {package} brings it"),
+            format!("Install {package}."),
+        )
     })?;
-    let reach = reach.ok_or(ServedError::Unreachable { program: name })?;
+    let reach = reach.ok_or_else(|| no_path(name))?;
     let serve: Serve = match program {
         Program::Qemu => qemu_nbd,
         Program::Nbdkit => nbdkit,
@@ -313,15 +267,9 @@ pub fn foreign(
         ..encryption
     };
     let header = make(storage, &encryption)?;
-    let path = Name::of(reach).map_err(|source| ServedError::Failed {
-        program: name,
-        source,
-    })?;
+    let path = Name::of(reach).map_err(|source| not_run(name, source))?;
     let folder = folder(name)?;
-    let failed = |source| ServedError::Failed {
-        program: name,
-        source,
-    };
+    let failed = |source| not_run(name, source);
     fs::write(folder.path().join("line"), PASSPHRASE).map_err(failed)?;
     let mut command = serve(folder.path(), &path.path, direct);
     command
@@ -366,7 +314,7 @@ pub fn foreign(
 }
 
 /// Makes a LUKS1 volume and returns the offset of its data.
-fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, TargetError> {
+fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, LabError> {
     let key = Key::random(encryption.key_bits as usize / 8)?;
     let creation = luks1::Creation {
         spec: encryption.spec,
@@ -383,8 +331,8 @@ fn make(storage: &dyn BlockDevice, encryption: &Encryption) -> Result<u64, Targe
 }
 
 /// A folder that only this user sees into.
-pub(super) fn folder(program: &'static str) -> Result<TempDir, ServedError> {
-    TempDir::new().map_err(|source| ServedError::Failed { program, source })
+pub(super) fn folder(program: &'static str) -> Result<TempDir, LabError> {
+    TempDir::new().map_err(|source| not_run(program, source))
 }
 
 /// Our server; it ends with the target.
@@ -434,7 +382,7 @@ impl Foreign {
         place: &Place,
         program: &'static str,
         encryption: &Encryption,
-    ) -> Result<NbdDevice, ServedError> {
+    ) -> Result<NbdDevice, LabError> {
         let begun = Instant::now();
         loop {
             let refusal = match NbdDevice::connect(place, "") {
@@ -444,22 +392,15 @@ impl Foreign {
             let ended = self
                 .child
                 .try_wait()
-                .map_err(|source| ServedError::Failed { program, source })?;
+                .map_err(|source| not_run(program, source))?;
             if ended.is_some() {
                 let mut said = String::new();
                 if let Some(mut stderr) = self.child.stderr.take() {
                     // Without its reason it is refused all the same.
                     let _ = stderr.read_to_string(&mut said);
                 }
-                return Err(ServedError::Refused {
-                    program,
-                    cipher: encryption.spec.to_string(),
-                    said: said
-                        .lines()
-                        .next()
-                        .unwrap_or("it gives no reason")
-                        .to_owned(),
-                });
+                let said = said.lines().next().unwrap_or("it gives no reason");
+                return Err(refused(program, encryption.spec, said));
             }
             if begun.elapsed() > PATIENCE {
                 return Err(refusal.into());

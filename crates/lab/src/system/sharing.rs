@@ -1,8 +1,9 @@
 //! From which size on several cores beat one: a measurement on this machine.
 
+use crate::error::LabError;
 use cipher::{IvSector, Key, KeyedCipher, SectorCipher, SectorLayout, Sharing};
 
-use super::{Encryption, TargetError};
+use super::Encryption;
 use crate::clock::Clock;
 use crate::stats;
 use std::convert::Infallible;
@@ -25,11 +26,8 @@ const TURN: f64 = 200e-6;
 /// It takes up to a few seconds, and holds for the machine's current load.
 ///
 /// # Errors
-/// [`TargetError`] if the cipher cannot be built or gets no threads.
-pub(super) fn sharing(
-    encryption: &Encryption,
-    cores: usize,
-) -> Result<Option<Sharing>, TargetError> {
+/// [`LabError`] if the cipher cannot be built or gets no threads.
+pub(super) fn sharing(encryption: &Encryption, cores: usize) -> Result<Option<Sharing>, LabError> {
     let key = Key::random(encryption.key_bits as usize / 8)?;
     let layout = SectorLayout {
         size: encryption.sector_size,
@@ -38,7 +36,7 @@ pub(super) fn sharing(
     let cipher = || encryption.spec.cipher(&key, layout, encryption.backend);
     let one = cipher()?;
     let mut data = vec![0x5a; LARGEST];
-    let part = smallest_part(|part, request| -> Result<bool, TargetError> {
+    let part = smallest_part(|part, request| -> Result<bool, LabError> {
         let several = cipher()?.shared(Sharing { cores, part })?;
         let data = &mut data[..request];
         Ok([KeyedCipher::encrypt, KeyedCipher::decrypt]

@@ -6,6 +6,7 @@
 //! system finds what another one has left.
 
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::record::Device;
 use block::NullDevice;
 use bytesize::ByteSize;
@@ -18,111 +19,57 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::ops::ControlFlow;
-use thiserror::Error;
 
 /// The prefix of the names of simulated drives.
 pub const DRIVE: &str = "drive:";
 
-/// Why a drive cannot be simulated.
-#[derive(Debug, Error)]
-pub enum SimulatedError {
-    /// Its file cannot be read.
-    #[error("cannot read {path}")]
-    Read {
-        /// The file.
-        path: String,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// No drive has this name, or no processor this rate.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// It has no flash that wears.
-    #[error("{0} is a disk, and discards and erases have no effect on a disk")]
-    Disk(String),
-    /// Its flash wears, and no discard reaches it.
-    #[error("{0} does not support TRIM, so all setups wear it alike")]
-    NoTrim(String),
-    /// All of the extent is to be written, and there would be too few blocks to clean.
-    #[error("{name} with {} has too few spare blocks to be written completely", size.display().si())]
-    TooFewBlocks {
-        /// The given name.
-        name: String,
-        /// Bytes asked for.
-        size: ByteSize,
-        /// The smallest size that is possible, bytes.
-        least: ByteSize,
-    },
-    /// The name does not stand for a possible drive, or the drive is too small.
-    #[error("{name}: {source}")]
-    Impossible {
-        /// The given name.
-        name: String,
-        /// Why.
-        source: DriveError,
-    },
-    /// The user asked to stop while it was filled.
-    #[error("interrupted")]
-    Interrupted,
+/// A name that does not stand for a possible drive, or a drive that is too small.
+pub(super) fn impossible(name: &str, source: DriveError) -> LabError {
+    LabError::invalid(format!("{name}: {source}"), source.remedy()).because(source)
 }
 
-impl SimulatedError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Read { .. } => {
-                "Give the TOML file of a drive, or a name from `cryptmark drive list`.".into()
-            }
-            Self::Disk(_) => "Choose an SSD from `cryptmark drive list`.".into(),
-            Self::NoTrim(name) => {
-                format!("`cryptmark drive run --device {name}` shows how it wears.")
-            }
-            Self::TooFewBlocks { least, .. } => {
-                let megabytes = enough(*least).as_u64() / 1_000_000;
-                format!(
-                    "Choose a size of {megabytes}MB or more. It takes no space on this machine."
-                )
-            }
-            Self::Drive(source) | Self::Impossible { source, .. } => source.remedy().into(),
-            Self::Interrupted => "Nothing was measured. A smaller size is filled sooner.".into(),
-        }
-    }
+/// The user asked to stop while a drive was filled.
+pub(super) fn interrupted() -> LabError {
+    LabError::interrupted("Nothing was measured. A smaller size is filled sooner.")
 }
 
 /// A drive that ships, or one in a file that ends in .toml.
 ///
 /// # Errors
-/// [`SimulatedError`].
-pub fn preset(name: &str) -> Result<Preset, SimulatedError> {
-    Preset::parse(&toml(name)?).map_err(|source| SimulatedError::Impossible {
-        name: name.to_owned(),
-        source,
-    })
+/// [`LabError`].
+pub fn preset(name: &str) -> Result<Preset, LabError> {
+    Preset::parse(&toml(name)?).map_err(|source| impossible(name, source))
 }
 
 /// The same, of which the flash wears and discards reach it.
 ///
 /// # Errors
-/// [`SimulatedError`].
-pub fn ssd(name: &str) -> Result<Ssd, SimulatedError> {
+/// [`LabError`].
+pub fn ssd(name: &str) -> Result<Ssd, LabError> {
     match preset(name)? {
         Preset::Ssd(ssd) => Ok(ssd),
-        Preset::Hdd(_) => Err(SimulatedError::Disk(name.to_owned())),
-        Preset::Flash(_) => Err(SimulatedError::NoTrim(name.to_owned())),
+        Preset::Hdd(_) => Err(LabError::invalid(
+            format!("{name} is a disk, and discards and erases have no effect on a disk"),
+            "Choose an SSD from `cryptmark drive list`.",
+        )),
+        Preset::Flash(_) => Err(LabError::invalid(
+            format!("{name} does not support TRIM, so all setups wear it alike"),
+            format!("`cryptmark drive run --device {name}` shows how it wears."),
+        )),
     }
 }
 
 /// The TOML of a drive that ships, or the file that ends in .toml.
 ///
 /// # Errors
-/// [`SimulatedError`].
-pub fn toml(name: &str) -> Result<String, SimulatedError> {
+/// [`LabError`].
+pub fn toml(name: &str) -> Result<String, LabError> {
     if !name.ends_with(".toml") {
         return Ok(Preset::toml(name)?.to_owned());
     }
-    std::fs::read_to_string(name).map_err(|source| SimulatedError::Read {
-        path: name.to_owned(),
-        source,
+    std::fs::read_to_string(name).map_err(|source| {
+        let remedy = "Give the TOML file of a drive, or a name from `cryptmark drive list`.";
+        LabError::invalid(format!("cannot read {name}"), remedy).because(source)
     })
 }
 
@@ -130,7 +77,7 @@ pub fn toml(name: &str) -> Result<String, SimulatedError> {
 ///
 /// # Errors
 /// The errors of [`preset`].
-pub fn whole_size(name: &str, size: ByteSize) -> Result<ByteSize, SimulatedError> {
+pub fn whole_size(name: &str, size: ByteSize) -> Result<ByteSize, LabError> {
     Ok(match preset(name)? {
         Preset::Ssd(ssd) if size < ssd.least_capacity() => {
             enough(ssd.least_capacity()).min(ssd.capacity)
@@ -156,13 +103,13 @@ impl Simulated {
     /// bytes written to the drive so far, and may end the filling.
     ///
     /// # Errors
-    /// [`SimulatedError`]; [`SimulatedError::Interrupted`] if `filling` ended it.
+    /// [`LabError`], also if `filling` ended it.
     pub fn open(
         name: &str,
         size: u64,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, SimulatedError> {
+    ) -> Result<Self, LabError> {
         Self::filled(preset(name)?, name, size, seed, filling)
     }
 
@@ -171,22 +118,27 @@ impl Simulated {
     /// of its spare blocks, not on how many there are.
     ///
     /// # Errors
-    /// [`SimulatedError`].
+    /// [`LabError`].
     pub fn whole(
         name: &str,
         size: u64,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, SimulatedError> {
+    ) -> Result<Self, LabError> {
         let preset = match preset(name)? {
             Preset::Ssd(ssd) => {
                 let least = ssd.least_capacity();
                 if size < least.as_u64() {
-                    return Err(SimulatedError::TooFewBlocks {
-                        name: name.to_owned(),
-                        size: ByteSize::b(size),
-                        least,
-                    });
+                    return Err(LabError::invalid(
+                        format!(
+                            "{name} with {} has too few spare blocks to be written completely",
+                            ByteSize::b(size).display().si()
+                        ),
+                        format!(
+                            "Choose a size of {}MB or more. It takes no space on this machine.",
+                            enough(least).as_u64() / 1_000_000
+                        ),
+                    ));
                 }
                 Preset::Ssd(Ssd {
                     capacity: ByteSize::b(size.min(ssd.capacity.as_u64())),
@@ -204,13 +156,10 @@ impl Simulated {
         size: u64,
         seed: u64,
         filling: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, SimulatedError> {
-        let told = |source| SimulatedError::Impossible {
-            name: name.to_owned(),
-            source,
-        };
+    ) -> Result<Self, LabError> {
+        let told = |source| impossible(name, source);
         let drive = preset.filled(size, seed, filling).map_err(told)?;
-        let drive = drive.ok_or(SimulatedError::Interrupted)?;
+        let drive = drive.ok_or_else(interrupted)?;
         let simulated = Self {
             name: name.to_owned(),
             drive,
@@ -245,12 +194,8 @@ impl Simulated {
 /// `cores` behind a driver that encrypt at `mb_s` each, 10⁶ bytes a second.
 ///
 /// # Errors
-/// [`SimulatedError::Drive`] if the rate is invalid, or the driver cannot use `cores` cores.
-pub fn processor(
-    driver: Driver,
-    cores: NonZeroU32,
-    mb_s: f64,
-) -> Result<Processor, SimulatedError> {
+/// [`LabError`] if the rate is invalid, or the driver cannot use `cores` cores.
+pub fn processor(driver: Driver, cores: NonZeroU32, mb_s: f64) -> Result<Processor, LabError> {
     Ok(Processor::new(driver, cores, mb_s)?)
 }
 
@@ -315,7 +260,7 @@ impl From<CipherRate> for String {
 }
 
 /// A word that is not a rate.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is not a rate; write it like 145MB/s")]
 pub struct NoRate(String);
 

@@ -1,5 +1,6 @@
 //! [`Storage`]: the extent that all systems of a run share.
 
+use crate::error::LabError;
 use crate::probe;
 use crate::record::Device;
 use block::layer::Slice;
@@ -8,12 +9,11 @@ use block::{
     PathKind, RamDevice, TestFile, signature,
 };
 #[cfg(target_os = "linux")]
-use serve::nbd::{ClientError, NbdDevice, Uri};
+use serve::nbd::{NbdDevice, Uri};
 use std::fs::{self, Metadata};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use thiserror::Error;
 
 /// The extent under test, filled with incompressible data.
 pub struct Storage {
@@ -39,120 +39,6 @@ pub enum Reach {
         /// A folder of its file system.
         directory: PathBuf,
     },
-}
-
-/// Why an extent cannot be had.
-#[derive(Debug, Error)]
-pub enum StorageError {
-    /// Nothing is there.
-    #[error("{path} does not exist")]
-    Missing {
-        /// The path.
-        path: PathBuf,
-    },
-    /// It is neither a directory, a file nor a block device.
-    #[error("{path} is neither a directory, nor a file, nor a block device")]
-    Kind {
-        /// The path.
-        path: PathBuf,
-    },
-    /// Only a directory will do, because nothing may be overwritten.
-    #[error("{path} is not a directory")]
-    NotADirectory {
-        /// The path.
-        path: PathBuf,
-    },
-    /// There is less free memory than the plan needs.
-    #[error("{available} bytes of memory are free, but the plan needs {needed}")]
-    Memory {
-        /// Free bytes.
-        available: u64,
-        /// Bytes that the plan needs.
-        needed: u64,
-    },
-    /// It is smaller than the plan needs.
-    #[error("{path} has {available} bytes, but the plan needs {needed}")]
-    TooSmall {
-        /// The path.
-        path: PathBuf,
-        /// Its size.
-        available: u64,
-        /// Bytes that the plan needs.
-        needed: u64,
-    },
-    /// The export of a server cannot be had.
-    #[cfg(target_os = "linux")]
-    #[error(transparent)]
-    Export(#[from] ClientError),
-    /// Exports of servers are for Linux.
-    #[cfg(not(target_os = "linux"))]
-    #[error("{path} needs Linux")]
-    NeedsLinux {
-        /// The export's URI.
-        path: PathBuf,
-    },
-    /// The device refused.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-}
-
-impl StorageError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Missing { .. } | Self::Kind { .. } => {
-                "Give `at` a directory, a file, a block device or an NBD export (nbd+unix://, nbd://)."
-                    .into()
-            }
-            #[cfg(target_os = "linux")]
-            Self::Export(error) => error.remedy().into(),
-            #[cfg(not(target_os = "linux"))]
-            Self::NeedsLinux { .. } => "Give `at` a directory or a file.".into(),
-            Self::NotADirectory { .. } => {
-                "Name a directory. Files and devices are measured by `cryptmark run`.".into()
-            }
-            Self::Memory { .. } => "Use a smaller `size`.".into(),
-            Self::TooSmall { available, .. } => {
-                format!("Use `size` {available} or less, or choose another place.")
-            }
-            Self::Block(error) => error.remedy().to_owned(),
-        }
-    }
-
-    /// Whether the program refused in order to protect data.
-    pub fn protects_data(&self) -> bool {
-        matches!(
-            self,
-            Self::Block(
-                BlockError::InUse { .. }
-                    | BlockError::Mounted { .. }
-                    | BlockError::Swap { .. }
-                    | BlockError::Holds { .. }
-            )
-        )
-    }
-
-    /// Whether what was given is right, and cannot be had now.
-    pub fn failed(&self) -> bool {
-        match self {
-            Self::Block(
-                BlockError::Io { .. }
-                | BlockError::ServerGone { .. }
-                | BlockError::CutOff { .. }
-                | BlockError::Removed
-                | BlockError::Lost { .. }
-                | BlockError::Tampered { .. },
-            ) => true,
-            #[cfg(target_os = "linux")]
-            Self::Export(error) => !error.is_bad_input(),
-            _ => false,
-        }
-    }
-
-    /// Whether the user asked to stop.
-    pub fn interrupted(&self) -> bool {
-        matches!(self, Self::Block(BlockError::Interrupted))
-    }
 }
 
 /// Whether `path` is the URI of an NBD export, valid or not, instead of a path. Such a URI has a
@@ -181,13 +67,35 @@ pub struct Place<'a> {
     pub engine: Option<Engine>,
 }
 
+/// What an extent can be made of.
+const PLACES: &str =
+    "Give `at` a directory, a file, a block device or an NBD export (nbd+unix://, nbd://).";
+
+/// The refusal of what is at `path`, which exists.
+pub(crate) fn unusable(path: &Path) -> LabError {
+    let what = format!(
+        "{} is neither a directory, nor a file, nor a block device",
+        path.display()
+    );
+    LabError::invalid(what, PLACES)
+}
+
+/// The refusal of a place that is smaller than the plan needs.
+fn too_small(place: Place<'_>, available: u64) -> LabError {
+    let (at, needed) = (place.at.display(), place.size);
+    LabError::invalid(
+        format!("{at} has {available} bytes, but the plan needs {needed}"),
+        format!("Use `size` {available} or less, or choose another place."),
+    )
+}
+
 /// The metadata of what is at `path`.
-fn examine(path: &Path) -> Result<Metadata, StorageError> {
+pub(crate) fn examine(path: &Path) -> Result<Metadata, LabError> {
     fs::metadata(path).map_err(|source| match source.kind() {
-        std::io::ErrorKind::NotFound => StorageError::Missing {
-            path: path.to_owned(),
-        },
-        _ => StorageError::Block(BlockError::Open {
+        std::io::ErrorKind::NotFound => {
+            LabError::invalid(format!("{} does not exist", path.display()), PLACES)
+        }
+        _ => LabError::from(BlockError::Open {
             path: path.to_owned(),
             source,
         }),
@@ -200,11 +108,11 @@ impl Storage {
     /// bytes filled and may stop it.
     ///
     /// # Errors
-    /// [`StorageError`]; nothing stays behind.
+    /// [`LabError`]; nothing stays behind.
     pub fn prepare(
         place: Place<'_>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, StorageError> {
+    ) -> Result<Self, LabError> {
         let path = place.at;
         if names_export(path) {
             return Self::export(place, progress);
@@ -215,9 +123,7 @@ impl Storage {
             return Self::in_directory(path, size, seed, place.engine, progress);
         }
         if PathKind::of(&metadata).is_none() {
-            return Err(StorageError::Kind {
-                path: path.to_owned(),
-            });
+            return Err(unusable(path));
         }
         let device = Self::overwrite(place, progress)?;
         let reach = Some(Reach::Named(path.to_owned()));
@@ -228,19 +134,19 @@ impl Storage {
     /// storage; `size` and `engine` are those of a [`Place`]. Nothing is overwritten.
     ///
     /// # Errors
-    /// [`StorageError`], with [`StorageError::NotADirectory`] for a file, a device or an export;
-    /// nothing stays behind.
+    /// [`LabError`], also for a file, a device or an export; nothing stays behind.
     pub fn in_directory(
         directory: &Path,
         size: u64,
         seed: u64,
         engine: Option<Engine>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, StorageError> {
+    ) -> Result<Self, LabError> {
         if names_export(directory) || !examine(directory)?.is_dir() {
-            return Err(StorageError::NotADirectory {
-                path: directory.to_owned(),
-            });
+            return Err(LabError::invalid(
+                format!("{} is not a directory", directory.display()),
+                "Name a directory. Files and devices are measured by `cryptmark run`.",
+            ));
         }
         let file = TestFile::create(directory, size, seed, progress)?;
         let mut warnings = Vec::new();
@@ -266,7 +172,7 @@ impl Storage {
         size: u64,
         reach: Option<Reach>,
         mut warnings: Vec<String>,
-    ) -> Result<Self, StorageError> {
+    ) -> Result<Self, LabError> {
         let mut description = probe::describe(path);
         description.engine = device.engine().to_string();
         description.size = size;
@@ -302,7 +208,7 @@ impl Storage {
     fn export(
         place: Place<'_>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, StorageError> {
+    ) -> Result<Self, LabError> {
         let device = NbdDevice::open(&Uri::parse(place.at.as_os_str())?)?;
         if device.is_read_only() {
             return Err(BlockError::ReadOnly.into());
@@ -312,11 +218,7 @@ impl Storage {
         }
         let available = device.geometry().size;
         if available < place.size {
-            return Err(StorageError::TooSmall {
-                path: place.at.to_owned(),
-                available,
-                needed: place.size,
-            });
+            return Err(too_small(place, available));
         }
         let device = Slice::new(device, ByteRange::new(0, place.size))?;
         block::fill(&device, place.seed, progress)?;
@@ -339,10 +241,11 @@ impl Storage {
     fn export(
         place: Place<'_>,
         _: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<Self, StorageError> {
-        Err(StorageError::NeedsLinux {
-            path: place.at.to_owned(),
-        })
+    ) -> Result<Self, LabError> {
+        Err(LabError::invalid(
+            format!("{} needs Linux", place.at.display()),
+            "Give `at` a directory or a file.",
+        ))
     }
 
     /// None at all, for plans of simulated drives.
@@ -358,11 +261,13 @@ impl Storage {
     /// An extent in memory, for the cipher tier.
     ///
     /// # Errors
-    /// [`StorageError::Memory`] if so much is not free.
-    pub fn memory(size: u64, seed: u64) -> Result<Self, StorageError> {
+    /// [`LabError`] if so much is not free.
+    pub fn memory(size: u64, seed: u64) -> Result<Self, LabError> {
         if let Some(available) = probe::available_memory().filter(|free| *free < size) {
-            let needed = size;
-            return Err(StorageError::Memory { available, needed });
+            return Err(LabError::invalid(
+                format!("{available} bytes of memory are free, but the plan needs {size}"),
+                "Use a smaller `size`.",
+            ));
         }
         let ram = RamDevice::resident(size);
         block::fill(&ram, seed, &mut |_| ControlFlow::Continue(()))?;
@@ -385,7 +290,7 @@ impl Storage {
     fn overwrite(
         place: Place<'_>,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
-    ) -> Result<FileDevice, StorageError> {
+    ) -> Result<FileDevice, LabError> {
         let device = FileDevice::open(
             place.at,
             &FileOptions {
@@ -400,11 +305,7 @@ impl Storage {
         }
         let available = device.geometry().size;
         if available < place.size {
-            return Err(StorageError::TooSmall {
-                path: place.at.to_owned(),
-                available,
-                needed: place.size,
-            });
+            return Err(too_small(place, available));
         }
         let extent = ByteRange::new(0, place.size);
         block::fill(&Slice::new(&device, extent)?, place.seed, progress)?;

@@ -2,11 +2,11 @@
 //! that LUKS, VeraCrypt and TrueCrypt give them.
 
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::record;
 use std::hint::black_box;
 use std::time::Duration;
-use thiserror::Error;
-use volume::{Argon2Variant, Hash, Kdf, KdfKind, Limits, Machine, VolumeError};
+use volume::{Argon2Variant, Hash, Kdf, KdfKind, Limits, Machine};
 
 /// The duration to which cryptsetup calibrates an unlock (`--iter-time`), ms.
 pub const ITER_TIME_MS: u32 = 2000;
@@ -20,27 +20,6 @@ const BENCHMARK_KEY: usize = 32;
 /// VeraCrypt and TrueCrypt derive the keys of their longest cascade and try
 /// every cipher with them.
 const CASCADE_KEYS: usize = 192;
-
-/// A derivation failed or was interrupted.
-#[derive(Debug, Error)]
-pub enum UnlockError {
-    /// The derivation was refused, or memory is too small for it.
-    #[error(transparent)]
-    Volume(#[from] VolumeError),
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl UnlockError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Volume(error) => error.remedy(),
-            Self::Interrupted => "Run it again to get the whole result.".to_owned(),
-        }
-    }
-}
 
 /// How a format unlocks, before its costs are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +181,8 @@ impl Recipe {
     /// to `iter_time` ms. `cores` and `memory` bytes are the machine's.
     ///
     /// # Errors
-    /// [`UnlockError::Volume`] if memory is too small.
-    pub fn prepare(&self, cores: u32, memory: u64, iter_time: u32) -> Result<Unlock, UnlockError> {
+    /// [`LabError`] if memory is too small.
+    pub fn prepare(&self, cores: u32, memory: u64, iter_time: u32) -> Result<Unlock, LabError> {
         let kdf = match self.cost {
             Cost::Fixed(kdf) => kdf,
             Cost::Calibrated(kind) => {
@@ -228,7 +207,7 @@ impl Recipe {
 }
 
 /// Derives a key from a passphrase that `nth` changes, and drops it.
-fn derive(kdf: Kdf, bytes: usize, nth: u64) -> Result<(), UnlockError> {
+fn derive(kdf: Kdf, bytes: usize, nth: u64) -> Result<(), LabError> {
     let mut passphrase = *b"correct horse 00000000";
     passphrase[14..].copy_from_slice(&nth.to_le_bytes());
     let key = kdf.derive(
@@ -283,8 +262,8 @@ impl Unlock {
     /// Derives one key; `nth` makes the passphrases differ.
     ///
     /// # Errors
-    /// [`UnlockError::Volume`].
-    pub fn once(&self, purpose: Purpose, nth: u64) -> Result<(), UnlockError> {
+    /// [`LabError`].
+    pub fn once(&self, purpose: Purpose, nth: u64) -> Result<(), LabError> {
         derive(self.kdf, self.key_bytes(purpose), nth)
     }
 

@@ -5,8 +5,9 @@
 //! It wants root, or asks `sudo` for it.
 
 use super::format::{PASSPHRASE, PIM, tcrypt_volume};
-use super::served::{Name, ServedError, folder};
-use super::{Encryption, Program, Reach, SystemId, Target, TargetError, VolumeFormat};
+use super::served::{Name, folder, not_run, refused};
+use super::{Encryption, Program, Reach, SystemId, Target, VolumeFormat};
+use crate::error::LabError;
 use block::{BlockDevice, FileDevice, FileOptions};
 use cipher::Key;
 use std::io::{self, Write};
@@ -29,14 +30,13 @@ const SERVED: &str = ".veracrypt_aux_mnt";
 /// by `reach`.
 ///
 /// # Errors
-/// [`ServedError::Refused`] with what it said, [`ServedError::Failed`] and
-/// [`ServedError::Target`].
+/// [`LabError`] with what it said.
 pub(super) fn mount(
     version: String,
     storage: &dyn BlockDevice,
     reach: &Reach,
     encryption: Encryption,
-) -> Result<Target, ServedError> {
+) -> Result<Target, LabError> {
     let asked = Encryption {
         backend: None,
         sharing: None,
@@ -44,7 +44,7 @@ pub(super) fn mount(
     };
     let passphrase = Key::from_slice(PASSPHRASE);
     let (encryption, mapping) = tcrypt_volume(storage, Family::VeraCrypt, asked, &passphrase)?;
-    storage.flush().map_err(TargetError::Block)?;
+    storage.flush()?;
     let mounted = Mounted::new(reach, &encryption)?;
     let options = FileOptions {
         write: true,
@@ -59,7 +59,7 @@ pub(super) fn mount(
         constant_time: None,
         elsewhere: None,
         format: Some(VolumeFormat::Veracrypt),
-        device: Box::new(FileDevice::open(&mounted.file, &options).map_err(TargetError::Block)?),
+        device: Box::new(FileDevice::open(&mounted.file, &options)?),
         _server: Some(Box::new(mounted)),
         data_offset: mapping.data.offset,
     })
@@ -77,7 +77,7 @@ struct Mounted {
 }
 
 impl Mounted {
-    fn new(reach: &Reach, encryption: &Encryption) -> Result<Self, ServedError> {
+    fn new(reach: &Reach, encryption: &Encryption) -> Result<Self, LabError> {
         let name = Name::of(reach).map_err(failed)?;
         let folder = folder(COMMAND)?;
         let volume = folder.path().join("volume");
@@ -102,18 +102,14 @@ impl Mounted {
             }
             let said = said(&output);
             if !said.contains("slot") {
-                return Err(ServedError::Refused {
-                    program: COMMAND,
-                    cipher: encryption.spec.to_string(),
-                    said,
-                });
+                return Err(refused(COMMAND, encryption.spec, &said));
             }
         }
-        Err(ServedError::Refused {
-            program: COMMAND,
-            cipher: encryption.spec.to_string(),
-            said: format!("all of its {SLOTS} slots are in use"),
-        })
+        Err(refused(
+            COMMAND,
+            encryption.spec,
+            &format!("all of its {SLOTS} slots are in use"),
+        ))
     }
 }
 
@@ -131,7 +127,7 @@ fn speak(
     words: &[&str],
     more: &[&str],
     volume: Option<&Path>,
-) -> Result<Output, ServedError> {
+) -> Result<Output, LabError> {
     let mut child = block::program::command(COMMAND)
         .args(["--text", "--non-interactive"])
         .args(words)
@@ -161,9 +157,6 @@ fn said(output: &Output) -> String {
     line.unwrap_or("it gives no reason").to_owned()
 }
 
-fn failed(source: io::Error) -> ServedError {
-    ServedError::Failed {
-        program: COMMAND,
-        source,
-    }
+fn failed(source: io::Error) -> LabError {
+    not_run(COMMAND, source)
 }

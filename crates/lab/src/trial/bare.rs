@@ -13,8 +13,9 @@
 //! frequency is taken before and after, because it drifts from one repetition to
 //! the next.
 
-use super::{Ledger, Options, Sample, TrialError, histogram};
+use super::{Ledger, Options, Sample, histogram, interrupted};
 use crate::clock::{self, Clock};
+use crate::error::LabError;
 use crate::probe::{self, CpuTimes};
 use crate::system::Bare;
 use crate::workload::{Extent, Mix, Workload};
@@ -38,7 +39,7 @@ const ALIGNMENTS: [usize; 4] = [0, 64, 16, 192];
 /// over one request if that is longer. Repetitions differ in alignment.
 ///
 /// # Errors
-/// [`TrialError::Interrupted`].
+/// [`LabError`].
 ///
 /// # Panics
 /// If requests are not whole sectors.
@@ -48,7 +49,7 @@ pub fn run(
     extent: u64,
     repetition: u32,
     options: Options<'_>,
-) -> Result<Sample, TrialError> {
+) -> Result<Sample, LabError> {
     let start_line = Barrier::new(workload.threads as usize);
     let cpu = CpuTimes::now();
     // Always threads of their own, because they are pinned.
@@ -166,7 +167,7 @@ fn drive(
     mut data: Data,
     workload: &Workload,
     options: Options<'_>,
-) -> Result<Measured, TrialError> {
+) -> Result<Measured, LabError> {
     let clock = Clock::get();
     let encrypts = workload.op == Mix::Encrypt;
     let (limit, most) = match workload.extent() {
@@ -203,7 +204,7 @@ fn drive(
         batch = (target / mean.max(1)).max(1);
         before = after;
         if options.stop.load(Ordering::Relaxed) {
-            return Err(TrialError::Interrupted);
+            return Err(interrupted());
         }
     }
     measured.wall = before - start;

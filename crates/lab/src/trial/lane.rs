@@ -2,11 +2,12 @@
 
 use super::full::Full;
 use super::source::Source;
-use super::{Ledger, Options, Sample, TrialError, histogram};
+use super::{Ledger, Options, Sample, histogram, interrupted};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::probe::CpuTimes;
 use crate::workload::Workload;
-use block::{BlockDevice, Meter, Operation, Part, Queue, QueueOptions, Wait};
+use block::{BlockDevice, BlockError, Meter, Operation, Part, Queue, QueueOptions, Request, Wait};
 use hdrhistogram::Histogram;
 use std::ops::Range;
 use std::rc::Rc;
@@ -113,7 +114,7 @@ impl Lane {
         options: Options<'_>,
         threads: Range<u32>,
         start_line: Option<&Barrier>,
-    ) -> Result<Self, TrialError> {
+    ) -> Result<Self, LabError> {
         let clock = options.clock;
         let meter = Rc::new(if options.metered {
             Meter::new(clock.reader())
@@ -164,7 +165,7 @@ impl Lane {
         meter: &Meter,
         queue: &mut dyn Queue,
         mut sources: Vec<Source>,
-    ) -> Result<(), TrialError> {
+    ) -> Result<(), LabError> {
         let Options { clock, stop, .. } = options;
         let pause = match options.slice {
             true => PAUSE_IN_A_SLICE,
@@ -218,19 +219,9 @@ impl Lane {
             }
             self.bytes += request.buffer.len() as u64;
             if let Err(error) = completion.result {
-                outcome = outcome.and(Err(TrialError::Request {
-                    operation: match request.operation {
-                        Operation::Read => "reading",
-                        Operation::Write => "writing",
-                        Operation::Flush => "flushing",
-                        Operation::Discard { .. } => "discarding",
-                    },
-                    offset: request.offset,
-                    length: request.buffer.len() as u64,
-                    source: error,
-                }));
+                outcome = outcome.and(Err(failed(&request, error)));
             } else if stop.load(Ordering::Relaxed) {
-                outcome = outcome.and(Err(TrialError::Interrupted));
+                outcome = outcome.and(Err(interrupted()));
             }
             let source = &mut sources[request.tag as usize / depth];
             let next = match outcome {
@@ -289,4 +280,17 @@ impl Lane {
             ..Sample::default()
         }
     }
+}
+
+/// The error of a request.
+fn failed(request: &Request, error: BlockError) -> LabError {
+    let operation = match request.operation {
+        Operation::Read => "reading",
+        Operation::Write => "writing",
+        Operation::Flush => "flushing",
+        Operation::Discard { .. } => "discarding",
+    };
+    let (length, offset) = (request.buffer.len(), request.offset);
+    let what = format!("{operation} of {length} bytes at byte {offset} failed");
+    LabError::failed(what, error.remedy()).because(error)
 }

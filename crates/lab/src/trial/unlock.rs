@@ -5,8 +5,9 @@
 
 use super::{Ledger, Sample, histogram};
 use crate::clock::Clock;
+use crate::error::LabError;
 use crate::probe::CpuTimes;
-use crate::system::unlock::{Purpose, Unlock, UnlockError};
+use crate::system::unlock::{Purpose, Unlock};
 use hdrhistogram::Histogram;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +19,13 @@ const LENGTH: Duration = Duration::from_millis(200);
 /// Derives keys for `purpose` in `at_once` threads.
 ///
 /// # Errors
-/// [`UnlockError`]; a derivation that is under way is finished first.
+/// [`LabError`]; a derivation that is under way is finished first.
 pub fn run(
     unlock: &Unlock,
     purpose: Purpose,
     at_once: u32,
     stop: &AtomicBool,
-) -> Result<Sample, UnlockError> {
+) -> Result<Sample, LabError> {
     let start_line = Barrier::new(at_once as usize);
     let cpu = CpuTimes::now();
     let lanes: Vec<_> = std::thread::scope(|scope| {
@@ -80,7 +81,7 @@ fn drive(
     index: u32,
     start_line: &Barrier,
     stop: &AtomicBool,
-) -> Result<Measured, UnlockError> {
+) -> Result<Measured, LabError> {
     let clock = Clock::get();
     let length = clock.ticks(LENGTH);
     let nanoseconds = 1e9 / clock.hz;
@@ -101,7 +102,7 @@ fn drive(
         measured.keys += 1;
         before = after;
         if stop.load(Ordering::Relaxed) {
-            return Err(UnlockError::Interrupted);
+            return Err(LabError::session_interrupted());
         }
     }
     measured.wall = before - start;

@@ -2,8 +2,10 @@
 //!
 //! Each gets the password on standard input and stays in the foreground, as a child of the agent.
 
+use crate::error::LabError;
+use crate::file_system::error::{not_installed, program_failed, unusable};
 use crate::file_system::job::XCHACHA;
-use crate::file_system::{Encrypter, FileSystemError, Subject};
+use crate::file_system::{Encrypter, Subject};
 use std::ffi::OsString;
 use std::io;
 use std::path::Path;
@@ -41,15 +43,10 @@ impl Program {
         }
     }
 
-    /// # Errors
-    /// [`FileSystemError::NoProgram`].
-    pub(super) fn provide(self) -> Result<(), FileSystemError> {
+    pub(super) fn provide(self) -> Result<(), LabError> {
         match block::program::is_there(self.name()) {
             true => Ok(()),
-            false => Err(FileSystemError::NoProgram {
-                program: self.name().to_owned(),
-                package: self.name(),
-            }),
+            false => Err(not_installed(self.name(), self.name())),
         }
     }
 
@@ -99,18 +96,11 @@ impl Program {
         }
     }
 
-    pub(super) fn failed(self, source: io::Error) -> FileSystemError {
-        FileSystemError::File {
-            what: "cannot run",
-            path: self.name().into(),
-            source,
-        }
+    pub(super) fn failed(self, source: io::Error) -> LabError {
+        unusable("cannot run", self.name().as_ref(), source)
     }
 
-    pub(super) fn refused(self, said: String) -> FileSystemError {
-        FileSystemError::Program {
-            program: self.name().to_owned(),
-            said,
-        }
+    pub(super) fn refused(self, said: &str) -> LabError {
+        program_failed(self.name(), said)
     }
 }

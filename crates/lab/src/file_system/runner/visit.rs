@@ -5,14 +5,16 @@ mod make;
 
 use super::{Context, LONGEST, maker_version};
 use crate::clock::unix_time;
+use crate::error::LabError;
 use crate::file_system::content::{self, Present};
 use crate::file_system::directory::{Directory, Opened};
+use crate::file_system::error::{self, untrustworthy, unusable};
 use crate::file_system::image::{self, Image, drop_caches};
 use crate::file_system::mounted::Mounted;
 use crate::file_system::operation::Kind;
 use crate::file_system::stack::{self, Attached, CryptoTimer, Engine};
 use crate::file_system::usage::Usage;
-use crate::file_system::{FileSystem, FileSystemError, Files, Operation, OperationSample, Subject};
+use crate::file_system::{FileSystem, Files, Operation, OperationSample, Subject};
 use crate::system::engine_file::VolumeKey;
 use crate::trial::operation::{self as timed, Load, OnFiles};
 use std::io;
@@ -60,7 +62,7 @@ impl<'a> Visit<'a, '_> {
     pub(super) fn measure(
         &mut self,
         operation: &'a Operation,
-    ) -> Result<OperationSample, FileSystemError> {
+    ) -> Result<OperationSample, LabError> {
         let job = self.context.job;
         let files = operation.files();
         let begins_with = match operation.op {
@@ -122,7 +124,7 @@ impl<'a> Visit<'a, '_> {
     /// Cold: everything is taken down and forgotten; warm: what is read was
     /// read before. Afterwards the file system is mounted, unless the operation
     /// makes or mounts it.
-    fn get_ready(&mut self, operation: &'a Operation) -> Result<(), FileSystemError> {
+    fn get_ready(&mut self, operation: &'a Operation) -> Result<(), LabError> {
         let job = self.context.job;
         let needs_mount = !matches!(operation.op, Kind::Mkfs | Kind::Mount | Kind::Encrypt);
         let files = operation.files();
@@ -166,7 +168,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     /// The timed part; seconds.
-    fn timed(&mut self, operation: &'a Operation, files: &Files) -> Result<f64, FileSystemError> {
+    fn timed(&mut self, operation: &'a Operation, files: &Files) -> Result<f64, LabError> {
         let job = self.context.job;
         let failed = |error| self.failed(operation, error);
         let on = |what| {
@@ -242,10 +244,11 @@ impl<'a> Visit<'a, '_> {
                 let ran = timed::command(line, self.load(files, LONGEST));
                 let (wall, output) = ran.map_err(failed)?;
                 if let Some(output) = output {
-                    return Err(FileSystemError::Command {
-                        command: line.to_owned(),
-                        said: stack::said(&output),
-                    });
+                    return Err(LabError::failed(
+                        format!("the command {line:?} failed: {}", stack::said(&output)),
+                        "Try the command in an empty directory. cryptmark runs it in the mounted \
+                         directory with sh -c.",
+                    ));
                 }
                 (wall, Content::Unknown)
             }
@@ -257,7 +260,7 @@ impl<'a> Visit<'a, '_> {
 
     /// Compares the content of the file system with the written data and gives it up. A cold
     /// comparison reads through all layers.
-    pub(super) fn check(&mut self) -> Result<(), FileSystemError> {
+    pub(super) fn check(&mut self) -> Result<(), LabError> {
         let Some(operation) = self.unchecked.take() else {
             return Ok(());
         };
@@ -283,15 +286,14 @@ impl<'a> Visit<'a, '_> {
             }
             Content::Unknown => Ok(()),
         };
-        compared.map_err(|what| FileSystemError::Content {
-            operation: operation.name.clone(),
-            label: self.subject.label(),
-            what,
+        compared.map_err(|what| {
+            let label = self.subject.label();
+            untrustworthy(format!("{:?} on {label}: {what}", operation.name))
         })
     }
 
     /// Drops the caches of all layers without taking them down.
-    fn forget(&self) -> Result<(), FileSystemError> {
+    fn forget(&self) -> Result<(), LabError> {
         match &self.road {
             // The pages of flash belong to another device than the stack's last one.
             Some(_) if self.context.permanent() => drop_caches(self.image),
@@ -324,7 +326,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     /// Forgets everything that is cached, as far as that is allowed.
-    fn drop_caches(&self, operation: &Operation) -> Result<(), FileSystemError> {
+    fn drop_caches(&self, operation: &Operation) -> Result<(), LabError> {
         if !self.context.drops_caches && self.opened.is_some() {
             let synced = std::fs::File::open(self.root())
                 .and_then(|root| Ok(rustix::fs::syncfs(root)?))
@@ -346,7 +348,7 @@ impl<'a> Visit<'a, '_> {
         self.flash().map(|_| road.device.as_path())
     }
 
-    fn attach(&mut self) -> Result<(), FileSystemError> {
+    fn attach(&mut self) -> Result<(), LabError> {
         if self.road.is_none() {
             let wanted = stack::Wanted {
                 job: self.context.job,
@@ -362,14 +364,14 @@ impl<'a> Visit<'a, '_> {
         Ok(())
     }
 
-    pub(super) fn detach(&mut self) -> Result<(), FileSystemError> {
+    pub(super) fn detach(&mut self) -> Result<(), LabError> {
         if let Some(road) = self.road.take() {
             self.engine = road.take_down()?;
         }
         Ok(())
     }
 
-    fn mount(&mut self) -> Result<(), FileSystemError> {
+    fn mount(&mut self) -> Result<(), LabError> {
         if self.mounted.is_none() {
             let (mounted, opened) = self.mounted_from(&self.source())?;
             (self.mounted, self.opened) = (Some(mounted), opened);
@@ -377,14 +379,14 @@ impl<'a> Visit<'a, '_> {
         Ok(())
     }
 
-    pub(super) fn unmount(&mut self) -> Result<(), FileSystemError> {
+    pub(super) fn unmount(&mut self) -> Result<(), LabError> {
         let closed = self.opened.take().map_or(Ok(()), Opened::close);
         let unmounted = self.mounted.take().map_or(Ok(()), Mounted::take_down);
         closed.and(unmounted)
     }
 
     /// Mounts the file system, and opens the encrypted directory on it if there is one.
-    fn mounted_from(&self, device: &Path) -> Result<(Mounted, Option<Opened>), FileSystemError> {
+    fn mounted_from(&self, device: &Path) -> Result<(Mounted, Option<Opened>), LabError> {
         let context = self.context;
         let Some(directory) = &self.directory else {
             return Ok((self.mounted_at(device, &context.mounted)?, None));
@@ -395,7 +397,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     /// Mounts the file system at `at`, or shows the user's own there.
-    fn mounted_at(&self, device: &Path, at: &Path) -> Result<Mounted, FileSystemError> {
+    fn mounted_at(&self, device: &Path, at: &Path) -> Result<Mounted, LabError> {
         let (kernel_name, file_system) = (&self.context.kernel_name, self.context.job.file_system);
         let mounted = match file_system {
             FileSystem::Directory => Mounted::bind(device, at),
@@ -430,32 +432,29 @@ impl<'a> Visit<'a, '_> {
             .map_or_else(PathBuf::new, |road| road.source.clone())
     }
 
-    fn not_mounted(&self, source: io::Error) -> FileSystemError {
-        FileSystemError::Mount {
-            file_system: self.context.job.file_system.name(),
-            device: self.source(),
-            source,
+    fn not_mounted(&self, source: io::Error) -> LabError {
+        let file_system = self.context.job.file_system.name();
+        error::not_mounted(file_system, &self.source(), source)
+    }
+
+    fn failed(&self, operation: &Operation, error: io::Error) -> LabError {
+        match error.kind() {
+            io::ErrorKind::StorageFull => self.full(operation),
+            _ => unusable("cannot go on with", operation.name.as_ref(), error),
         }
     }
 
-    fn failed(&self, operation: &Operation, error: io::Error) -> FileSystemError {
-        match FileSystemError::is_full(&error) {
-            true => self.full(operation),
-            false => FileSystemError::File {
-                what: "cannot go on with",
-                path: operation.name.clone().into(),
-                source: error,
-            },
-        }
-    }
-
-    fn full(&self, operation: &Operation) -> FileSystemError {
+    fn full(&self, operation: &Operation) -> LabError {
         let job = self.context.job;
-        FileSystemError::Full {
-            operation: operation.name.clone(),
-            file_system: job.file_system.name(),
-            size: job.size,
-        }
+        LabError::invalid(
+            format!(
+                "the files of {:?} do not fit into {} with {} bytes",
+                operation.name,
+                job.file_system.name(),
+                job.size
+            ),
+            "Choose a larger size, or smaller files.",
+        )
     }
 }
 

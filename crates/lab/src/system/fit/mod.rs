@@ -19,17 +19,17 @@ pub use written::written;
 
 use super::simulated;
 use crate::clock::Clock;
-use crate::trial::{self, Options, Sample, TrialError};
+use crate::error::LabError;
+use crate::trial::{self, Options, Sample};
 use crate::workload::{Extent, Workload};
 use block::layer::Slice;
-use block::{BlockDevice, BlockError, NullDevice};
+use block::{BlockDevice, NullDevice};
 use bytesize::ByteSize;
 use drive::demand::Drive;
 use drive::preset::Preset;
 use drive::{DriveError, SimulatedDevice};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use thiserror::Error;
 
 /// Maximum number of requests of a simulated probe, more than a disk's cache takes.
 const REQUESTS: u64 = 1500;
@@ -46,54 +46,10 @@ const SEEN: f64 = 0.03;
 /// Offsets of slices are multiples of this.
 const ALIGNMENT: u64 = 4096;
 
-/// Why a drive cannot be fitted.
-#[derive(Debug, Error)]
-pub enum FitError {
-    /// The drive that it starts from cannot be.
-    #[error(transparent)]
-    Drive(#[from] DriveError),
-    /// A probe cannot be cut out of the device.
-    #[error(transparent)]
-    Block(#[from] BlockError),
-    /// A probe failed.
-    #[error("{probe}")]
-    Probe {
-        /// Its name.
-        probe: &'static str,
-        /// Why.
-        source: TrialError,
-    },
-    /// A probe had nothing to time.
-    #[error("{probe} took no time at all")]
-    NoTime {
-        /// Its name.
-        probe: &'static str,
-    },
-    /// The user asked to stop.
-    #[error("interrupted")]
-    Interrupted,
-}
-
-impl FitError {
-    /// The remedy, as one sentence for the user.
-    pub fn remedy(&self) -> String {
-        match self {
-            Self::Drive(error) => error.remedy().to_owned(),
-            Self::Block(error) => error.remedy().to_owned(),
-            Self::Probe { source, .. } => source.remedy(),
-            Self::NoTime { .. } => "Give `at` a disk: this device is as fast as memory.".to_owned(),
-            Self::Interrupted => "Nothing was written. Run it again.".to_owned(),
-        }
-    }
-}
-
 /// A device, real or simulated, that measures a probe's figure.
 pub trait Bench {
     /// Runs a probe and returns its figure, above 0, in the unit of [`Probe::shows`].
-    ///
-    /// # Errors
-    /// [`FitError`].
-    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError>;
+    fn figure(&mut self, probe: &Probe) -> Result<f64, LabError>;
 }
 
 /// A device that is here.
@@ -110,7 +66,7 @@ pub struct Real<'a> {
 }
 
 impl Bench for Real<'_> {
-    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError> {
+    fn figure(&mut self, probe: &Probe) -> Result<f64, LabError> {
         self.written.flush()?;
         std::thread::sleep(REST);
         let device = match probe.workload.writes() {
@@ -168,7 +124,7 @@ impl<'a> Virtual<'a> {
 }
 
 impl Bench for Virtual<'_> {
-    fn figure(&mut self, probe: &Probe) -> Result<f64, FitError> {
+    fn figure(&mut self, probe: &Probe) -> Result<f64, LabError> {
         let bytes = match probe.workload.writes() {
             true => self.extent,
             false => self.reach,
@@ -205,19 +161,24 @@ fn run(
     probe: &Probe,
     workload: &Workload,
     options: Options<'_>,
-) -> Result<f64, FitError> {
+) -> Result<f64, LabError> {
     let sample = match trial::run(device, workload, options) {
         Ok(sample) => sample,
-        Err(TrialError::Interrupted) => return Err(FitError::Interrupted),
+        Err(error) if error.is_interrupted() => {
+            return Err(LabError::interrupted("Nothing was written. Run it again."));
+        }
         Err(source) => {
-            let probe = probe.name;
-            return Err(FitError::Probe { probe, source });
+            let remedy = source.remedy().to_owned();
+            return Err(LabError::failed(probe.name, remedy).because(source));
         }
     };
     let figure = shown(probe.shows, &sample);
     match figure.is_finite() && figure > 0.0 {
         true => Ok(figure),
-        false => Err(FitError::NoTime { probe: probe.name }),
+        false => Err(LabError::failed(
+            format!("{} took no time at all", probe.name),
+            "Give `at` a disk: this device is as fast as memory.",
+        )),
     }
 }
 
@@ -280,7 +241,7 @@ pub struct Number {
 /// `probes`, over the same bytes. `report` gets the number of simulations so far.
 ///
 /// # Errors
-/// [`FitError`]; [`FitError::Interrupted`] if `stop` was set.
+/// [`LabError`], also if `stop` was set.
 pub fn fit(
     from: &Preset,
     probes: &[Probe],
@@ -288,11 +249,11 @@ pub fn fit(
     [reach, extent]: [u64; 2],
     stop: &AtomicBool,
     report: &mut dyn FnMut(u64),
-) -> Result<Fit, FitError> {
+) -> Result<Fit, LabError> {
     let start = from.knobs();
     let mut simulated = 0;
     // In logarithms: numbers differ by orders of magnitude, errors are shares.
-    let mut figures = |logs: &[f64]| -> Result<Vec<f64>, FitError> {
+    let mut figures = |logs: &[f64]| -> Result<Vec<f64>, LabError> {
         report(simulated);
         simulated += 1;
         let knobs: Vec<f64> = logs.iter().map(|log| log.exp()).collect();

@@ -171,9 +171,9 @@ pub trait Interrupts {
     fn interrupts(&self) -> bool;
 }
 
-impl Interrupts for super::FitError {
+impl Interrupts for crate::error::LabError {
     fn interrupts(&self) -> bool {
-        !matches!(self, Self::Drive(_))
+        !std::error::Error::source(self).is_some_and(|cause| cause.is::<drive::DriveError>())
     }
 }
 
@@ -259,12 +259,12 @@ fn eliminate(mut rows: Vec<Vec<f64>>) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::system::fit::FitError;
+    use crate::error::LabError;
 
     /// Of two rates, the lesser is seen; a third number is not.
     #[test]
     fn what_is_seen_is_found_and_the_rest_stays() {
-        let mut figures = |x: &[f64]| -> Result<Vec<f64>, FitError> {
+        let mut figures = |x: &[f64]| -> Result<Vec<f64>, LabError> {
             Ok(vec![
                 x[0] - x[1],
                 (x[0].exp() + x[1].exp()).ln(),
@@ -286,7 +286,7 @@ mod tests {
         let mut figures = |x: &[f64]| match x[0] {
             far if far > 1.0 => {
                 refused += 1;
-                Err(FitError::Drive(drive::DriveError::NoSpare {
+                Err(LabError::from(drive::DriveError::NoSpare {
                     spare: 0,
                     needed: 1,
                 }))

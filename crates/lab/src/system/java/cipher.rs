@@ -1,6 +1,7 @@
 //! A cipher of Java's as a system under test.
 
-use super::{Direction, Java, JavaError, JavaRequest};
+use super::{Direction, Java, JavaRequest};
+use crate::error::LabError;
 use crate::system::Encryption;
 use cipher::IvGenerator;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ impl JavaCipher {
     /// [`JavaRequest::cold`], `stop` as in [`Java::measure`].
     ///
     /// # Errors
-    /// [`JavaError`], also if the output is wrong.
+    /// [`LabError`], also if the output is wrong.
     pub fn measure(
         &self,
         encrypts: bool,
@@ -55,7 +56,7 @@ impl JavaCipher {
         cold: bool,
         repetitions: u32,
         stop: &AtomicBool,
-    ) -> Result<Vec<f64>, JavaError> {
+    ) -> Result<Vec<f64>, LabError> {
         self.java
             .measure(&self.request(encrypts, bytes, cold, repetitions), stop)
     }

@@ -1,6 +1,7 @@
 //! [`Jvm`]: Java as a process that answers, and ends with us.
 
-use super::{CLASS, DATA_SEED, JavaError, JavaRequest, block_bytes, hex, secrets};
+use super::{CLASS, DATA_SEED, JavaRequest, block_bytes, hex, secrets};
+use crate::error::LabError;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, Write};
 use std::path::Path;
@@ -35,15 +36,15 @@ impl Jvm {
         program: &Path,
         folder: &TempDir,
         request: &JavaRequest<'_>,
-    ) -> Result<Self, JavaError> {
-        let messages = tempfile::tempfile()?;
+    ) -> Result<Self, LabError> {
+        let messages = tempfile::tempfile().map_err(unstarted)?;
         let mut command = command(program, folder);
         command.args(["-cp", ".", CLASS]);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(messages.try_clone()?);
-        let mut child = spawn(&mut command, folder)?;
+            .stderr(messages.try_clone().map_err(unstarted)?);
+        let mut child = spawn(&mut command, folder).map_err(unstarted)?;
         let (sender, answers) = channel();
         let output = child.stdout.take().map(BufReader::new);
         std::thread::spawn(move || {
@@ -67,7 +68,7 @@ impl Jvm {
         Ok(jvm)
     }
 
-    fn prepare(&mut self, request: &JavaRequest<'_>) -> Result<(), JavaError> {
+    fn prepare(&mut self, request: &JavaRequest<'_>) -> Result<(), LabError> {
         let (key, iv) = secrets(request);
         let cipher = match request.algorithm {
             "aes" => "AES",
@@ -90,21 +91,21 @@ impl Jvm {
     }
 
     /// Seconds of one operation.
-    pub(super) fn time(&mut self) -> Result<f64, JavaError> {
+    pub(super) fn time(&mut self) -> Result<f64, LabError> {
         let answer = self.ask("time", "time")?;
         match answer.parse::<u64>() {
             Ok(nanoseconds) => Ok(nanoseconds as f64 / 1e9),
-            Err(_) => Err(JavaError::Refused { said: answer }),
+            Err(_) => Err(unusable(format!("java answered `{answer}`"))),
         }
     }
 
     /// SHA-256 of the last operation's output.
-    pub(super) fn digest(&mut self) -> Result<String, JavaError> {
+    pub(super) fn digest(&mut self) -> Result<String, LabError> {
         self.ask("digest", "digest")
     }
 
     /// Sends one line; what follows `expected` in the answer.
-    fn ask(&mut self, line: &str, expected: &str) -> Result<String, JavaError> {
+    fn ask(&mut self, line: &str, expected: &str) -> Result<String, LabError> {
         let sent = match &mut self.requests {
             Some(requests) => writeln!(requests, "{line}").and_then(|()| requests.flush()),
             None => Ok(()),
@@ -113,23 +114,38 @@ impl Jvm {
         let answer = match self.answers.recv_timeout(ANSWER_LIMIT) {
             Ok(answer) => answer,
             Err(RecvTimeoutError::Timeout) => {
-                return Err(JavaError::Silent {
-                    request: line.split(' ').next().unwrap_or(line).to_owned(),
-                    seconds: ANSWER_LIMIT.as_secs(),
-                });
+                return Err(LabError::failed(
+                    format!(
+                        "java did not answer `{}` within {} s",
+                        line.split(' ').next().unwrap_or(line),
+                        ANSWER_LIMIT.as_secs()
+                    ),
+                    "Stop other work on the machine, or omit java.",
+                ));
             }
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(JavaError::Ended {
-                    said: last_line(&mut self.messages),
-                });
+                return Err(unusable(format!(
+                    "java ended: {}",
+                    last_line(&mut self.messages)
+                )));
             }
         };
-        sent?;
+        sent.map_err(unstarted)?;
         match answer.strip_prefix(expected) {
             Some(rest) => Ok(rest.trim_start().to_owned()),
-            None => Err(JavaError::Refused { said: answer }),
+            None => Err(unusable(format!("java answered `{answer}`"))),
         }
     }
+}
+
+/// A virtual machine that does not measure.
+fn unusable(what: impl Into<String>) -> LabError {
+    LabError::failed(what, "Try `java -version` by hand, or omit java.")
+}
+
+/// A virtual machine that could not be started or spoken to.
+fn unstarted(error: io::Error) -> LabError {
+    unusable("java could not be started").because(error)
 }
 
 impl Drop for Jvm {

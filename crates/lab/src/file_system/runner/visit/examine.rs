@@ -1,10 +1,12 @@
 //! The look at the storage of a system, and at the space that files take on it.
 
 use super::{STORED, Visit};
+use crate::error::LabError;
+use crate::file_system::error::untrustworthy;
 use crate::file_system::exposure::{self, Stored, Tree};
 use crate::file_system::image::drop_caches;
 use crate::file_system::mounted::Mounted;
-use crate::file_system::{Encrypter, FileSystemError, Files, Operation};
+use crate::file_system::{Encrypter, Files, Operation};
 use crate::record::{Exposure, Shown, Space};
 use std::path::PathBuf;
 
@@ -12,8 +14,8 @@ impl<'a> Visit<'a, '_> {
     /// Looks at the storage without the key, and at the space that files take.
     ///
     /// # Errors
-    /// [`FileSystemError::InClear`] if a system that encrypts shows what it should not.
-    pub(in crate::file_system::runner) fn examine(&mut self) -> Result<Exposure, FileSystemError> {
+    /// [`LabError`] if a system that encrypts shows what it should not.
+    pub(in crate::file_system::runner) fn examine(&mut self) -> Result<Exposure, LabError> {
         let context = self.context;
         let operation = &context.job.operations[0];
         // A device may hold trees of other systems and of earlier runs.
@@ -67,16 +69,17 @@ impl<'a> Visit<'a, '_> {
             .into_iter()
             .find(|(_, shown)| *shown == Shown::Exact);
         match in_clear {
-            Some((what, _)) if encrypter != Encrypter::None => Err(FileSystemError::InClear {
-                label: self.subject.label(),
-                what,
-            }),
+            Some((what, _)) if encrypter != Encrypter::None => {
+                let label = self.subject.label();
+                let what = format!("{label} stores {what} that can be read without the key");
+                Err(untrustworthy(what))
+            }
             _ => Ok(seen),
         }
     }
 
     /// The space that a file of `size` bytes takes.
-    fn space(&mut self, size: u64, operation: &'a Operation) -> Result<Space, FileSystemError> {
+    fn space(&mut self, size: u64, operation: &'a Operation) -> Result<Space, LabError> {
         let noise = &self.context.noise;
         self.make(&Files::default(), operation)?;
         self.mount()?;
@@ -99,12 +102,12 @@ impl<'a> Visit<'a, '_> {
         Ok(exposure::space(size, &before, &after))
     }
 
-    fn read_stored(&self, operation: &Operation) -> Result<Stored, FileSystemError> {
+    fn read_stored(&self, operation: &Operation) -> Result<Stored, LabError> {
         Stored::read(&self.stored()).map_err(|error| self.failed(operation, error))
     }
 
     /// Mounts the file system whose files are encrypted, without the key.
-    pub(super) fn mount_below(&mut self) -> Result<Mounted, FileSystemError> {
+    pub(super) fn mount_below(&mut self) -> Result<Mounted, LabError> {
         self.attach()?;
         let context = self.context;
         self.mounted_at(&self.source(), &context.below)

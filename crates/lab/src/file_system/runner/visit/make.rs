@@ -1,9 +1,11 @@
 //! The file system that is made before an operation, and the encrypted directory on it.
 
 use super::{LONGEST, STORED, Visit};
+use crate::error::LabError;
+use crate::file_system::error::{program_failed, unusable};
 use crate::file_system::mounted::make_directory;
 use crate::file_system::stack;
-use crate::file_system::{Encrypter, FileSystem, FileSystemError, Files, Job, Operation, Subject};
+use crate::file_system::{Encrypter, FileSystem, Files, Job, Operation, Subject};
 use crate::trial::operation::{self as timed, Flash, Load};
 use std::io;
 use std::path::Path;
@@ -11,11 +13,7 @@ use std::process::Command;
 
 impl<'a> Visit<'a, '_> {
     /// Makes the file system outside the timed part.
-    pub(super) fn make(
-        &mut self,
-        files: &Files,
-        operation: &'a Operation,
-    ) -> Result<(), FileSystemError> {
+    pub(super) fn make(&mut self, files: &Files, operation: &'a Operation) -> Result<(), LabError> {
         self.unmount()?;
         self.attach()?;
         self.image.clear()?;
@@ -46,17 +44,9 @@ impl<'a> Visit<'a, '_> {
     }
 
     /// Puts the files into the tree that the program that makes the file system reads.
-    pub(super) fn plant(
-        &self,
-        files: &Files,
-        operation: &Operation,
-    ) -> Result<(), FileSystemError> {
+    pub(super) fn plant(&self, files: &Files, operation: &Operation) -> Result<(), LabError> {
         let tree = &self.context.tree;
-        let failed = |source| FileSystemError::File {
-            what: "cannot write",
-            path: tree.clone(),
-            source,
-        };
+        let failed = |source| unusable("cannot write", tree, source);
         match std::fs::remove_dir_all(tree) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
@@ -68,9 +58,9 @@ impl<'a> Visit<'a, '_> {
             below: None,
             ..self.load(files, LONGEST)
         };
-        timed::populate(load).map_err(|error| match FileSystemError::is_full(&error) {
-            true => self.failed(operation, error),
-            false => failed(error),
+        timed::populate(load).map_err(|error| match error.kind() {
+            io::ErrorKind::StorageFull => self.full(operation),
+            _ => failed(error),
         })
     }
 
@@ -81,7 +71,7 @@ impl<'a> Visit<'a, '_> {
         operation: &Operation,
         device: &Path,
         flash: Option<Flash>,
-    ) -> Result<f64, FileSystemError> {
+    ) -> Result<f64, LabError> {
         let job = self.context.job;
         let mut maker = maker(job, self.subject, &self.context.tree, device);
         let made = timed::make(&mut maker, device, flash);
@@ -94,15 +84,12 @@ impl<'a> Visit<'a, '_> {
         let full = ["No space left", "not enough", "too small", &no_space];
         match full.iter().any(|words| said.contains(words)) {
             true => Err(self.full(operation)),
-            false => Err(FileSystemError::Program {
-                program: job.file_system.maker().into(),
-                said,
-            }),
+            false => Err(program_failed(job.file_system.maker(), &said)),
         }
     }
 
     /// Makes the encrypted directory on a file system that has just been made.
-    pub(super) fn make_directory(&mut self) -> Result<(), FileSystemError> {
+    pub(super) fn make_directory(&mut self) -> Result<(), LabError> {
         if self.directory.is_none() {
             return Ok(());
         }
