@@ -131,10 +131,7 @@ impl Header {
         }
         let fields = Fields(&bytes[..HEADER_BYTES]);
         if fields.array::<{ LABEL.len() }>(43) != *LABEL {
-            return Err(damaged(Damage::Kind {
-                field: "label".into(),
-                expected: "`BC_KeyGenID`",
-            }));
+            return Err(damaged(Damage::kind("label", "`BC_KeyGenID`")));
         }
         let generator = fields.le16(54);
         if generator != GENERATOR {
@@ -235,10 +232,7 @@ fn hash(id: u32) -> Result<Hash, VolumeError> {
 }
 
 pub(super) fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Bestcrypt,
-        feature: feature.into(),
-    }
+    VolumeError::unsupported(Format::Bestcrypt, feature)
 }
 
 fn damaged(damage: Damage) -> VolumeError {

@@ -233,10 +233,7 @@ fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
 }
 
 fn too_little() -> VolumeError {
-    VolumeError::Unsupported {
-        format: crate::Format::Luks2,
-        feature: "a reencryption with an incomplete description".into(),
-    }
+    super::unsupported("a reencryption with an incomplete description")
 }
 
 /// The bytes that stand in the place of `header` while the data is reencrypted.

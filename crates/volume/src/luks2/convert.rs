@@ -49,10 +49,10 @@ impl Header {
         }
         let behind = unaligned::read_up_to(device, old.material_end(end), LUKSMETA.len() as u64)?;
         if *behind == LUKSMETA {
-            return Err(VolumeError::Unsupported {
-                format: Format::Luks1,
-                feature: "luksmeta metadata after its keyslots".into(),
-            });
+            return Err(VolumeError::unsupported(
+                Format::Luks1,
+                "luksmeta metadata after its keyslots",
+            ));
         }
         old.move_material(device, ByteRange::new(start, length))?;
 

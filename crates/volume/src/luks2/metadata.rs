@@ -241,10 +241,10 @@ impl Metadata {
                 return Err(Damage::number(field, area.offset, rule));
             }
             if let Some((other, _)) = before.iter().find(|(_, other)| area.overlaps(*other)) {
-                return Err(Damage::Overlap {
-                    first: format!("the areas of keyslots {other}").into(),
-                    second: number.to_string().into(),
-                });
+                return Err(Damage::overlap(
+                    format!("the areas of keyslots {other}"),
+                    number.to_string(),
+                ));
             }
             before.push((number, area));
         }
@@ -265,9 +265,7 @@ impl Metadata {
     /// and after a reencryption. They do not overlap, and none but the last in
     /// use goes to the end of the device.
     fn check_segments(&self) -> Result<(), Damage> {
-        let missing = |number: u32| Damage::Missing {
-            field: format!("segments.{number}").into(),
-        };
+        let missing = |number: u32| Damage::missing(format!("segments.{number}"));
         let mut numbers = (0..).zip(self.segments.keys());
         if let Some((expected, _)) = numbers.find(|(expected, number)| expected != *number) {
             return Err(missing(expected));
@@ -293,10 +291,10 @@ impl Metadata {
                 let before = |a: &Segment, b: &Segment| end(a).is_some_and(|end| end <= b.offset);
                 // The first of two has an end, wherever the second lies.
                 if a.size == SegmentSize::Dynamic || !(before(a, b) || before(b, a)) {
-                    return Err(Damage::Overlap {
-                        first: format!("segments {first}").into(),
-                        second: second.to_string().into(),
-                    });
+                    return Err(Damage::overlap(
+                        format!("segments {first}"),
+                        second.to_string(),
+                    ));
                 }
             }
         }
@@ -333,9 +331,7 @@ impl Metadata {
             let mut digests = self.digests.values();
             let listed = digests.any(|digest| digest.segments.contains(number));
             if !listed && matches!(segment.kind, SegmentKind::Crypt { .. }) {
-                return Err(Damage::Missing {
-                    field: format!("the digest of segments.{number}").into(),
-                });
+                return Err(Damage::missing(format!("the digest of segments.{number}")));
             }
         }
         Ok(())
@@ -453,9 +449,7 @@ fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
         return Ok(other(kind_node.unknown(kind)));
     }
     rules::passphrase_keyslot(node)?;
-    let range = range.ok_or_else(|| Damage::Missing {
-        field: format!("{}.offset", area.path()).into(),
-    })?;
+    let range = range.ok_or_else(|| Damage::missing(format!("{}.offset", area.path())))?;
     match passphrase_keyslot(node, &area, range) {
         Ok(keyslot) => Ok(Keyslot::Luks2(Box::new(keyslot))),
         Err(why) => Ok(other(why)),

@@ -97,3 +97,9 @@ pub use tokens::Token;
 
 pub(crate) use convert::document;
 pub(crate) use read::has_second_copy;
+
+use crate::{Format, VolumeError};
+
+fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
+    VolumeError::unsupported(Format::Luks2, feature)
+}

@@ -27,10 +27,11 @@ use super::create::digest_json;
 use super::keyslots::forget;
 use super::metadata::{Segment, SegmentKind, SegmentSize};
 use super::read::Header;
+use super::unsupported;
 use crate::damage::printable;
 use crate::error::standing;
 use crate::keyslot::wipe;
-use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
+use crate::{Access, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{Key, SectorSize};
@@ -576,10 +577,7 @@ impl Header {
                     ));
                 }
                 _ => {
-                    return Err(VolumeError::Unsupported {
-                        format: Format::Luks2,
-                        feature: format!("`{}`", printable(name)).into(),
-                    });
+                    return Err(unsupported(format!("`{}`", printable(name))));
                 }
             }
         }

@@ -4,7 +4,7 @@ use super::metadata::{
     Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize, Verifier,
 };
 use super::read::Header;
-use super::recovery_key;
+use super::{recovery_key, unsupported};
 use crate::damage::printable;
 use crate::error::unbound_keyslot;
 use crate::key_text;
@@ -495,11 +495,4 @@ const NO_END: [u8; 8] = [0; 8];
 /// Whether a cipher, as a header writes it, is none.
 fn is_null(encryption: &str) -> bool {
     encryption.contains("cipher_null") || encryption == "null"
-}
-
-fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Luks2,
-        feature: feature.into(),
-    }
 }

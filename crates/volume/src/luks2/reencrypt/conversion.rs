@@ -2,6 +2,7 @@
 
 use crate::crypt::decrypt_around;
 use crate::luks2::metadata::{Segment, SegmentKind};
+use crate::luks2::unsupported;
 use crate::mapping::{key_for, sectors_of};
 use crate::{Format, Mapping, VolumeError};
 use block::ByteRange;
@@ -68,10 +69,7 @@ pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout
         SegmentKind::Other { why, .. } => Err(VolumeError::damaged(Format::Luks2, (**why).clone())),
         SegmentKind::Crypt {
             integrity: Some(_), ..
-        } => Err(VolumeError::Unsupported {
-            format: Format::Luks2,
-            feature: "reencryption with integrity tags".into(),
-        }),
+        } => Err(unsupported("reencryption with integrity tags")),
         SegmentKind::Crypt {
             encryption,
             sector_size,
