@@ -1,7 +1,7 @@
 //! What headers say, as data for programs.
 
 use crate::error::impossible;
-use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
+use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind};
 use crate::parts::{Kind, Obstacle, Part};
 use crate::{
     Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt, volume,
@@ -369,10 +369,7 @@ fn luks2(header: &luks2::Header) -> Value {
         .map(|(number, segment)| {
             let mut said = json!({
                 "offset": segment.offset,
-                "size": match segment.size {
-                    SegmentSize::Dynamic => json!("dynamic"),
-                    SegmentSize::Fixed(bytes) => json!(bytes),
-                },
+                "size": segment.size.map_or(json!("dynamic"), |bytes| json!(bytes)),
             });
             match &segment.kind {
                 SegmentKind::Linear => said["type"] = json!("linear"),
@@ -384,17 +381,12 @@ fn luks2(header: &luks2::Header) -> Value {
                     said["type"] = json!(kind);
                     said["unusable"] = json!(why.to_string());
                 }
-                SegmentKind::Crypt {
-                    encryption,
-                    sector_size,
-                    iv_tweak,
-                    integrity,
-                } => {
+                SegmentKind::Crypt(crypt) => {
                     said["type"] = json!("crypt");
-                    said["cipher"] = json!(encryption);
-                    said["sector_size"] = json!(sector_size.bytes());
-                    said["iv_tweak"] = json!(iv_tweak);
-                    if let Some(integrity) = integrity {
+                    said["cipher"] = json!(crypt.encryption);
+                    said["sector_size"] = json!(crypt.sector_size.bytes());
+                    said["iv_tweak"] = json!(crypt.iv_tweak);
+                    if let Some(integrity) = &crypt.integrity {
                         said["integrity"] = json!(integrity.kind);
                     }
                 }

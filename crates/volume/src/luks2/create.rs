@@ -2,7 +2,7 @@
 
 use super::binary::{Binary, HEADER_SIZES};
 use super::keyslots::{KeyslotOptions, SALT_BYTES};
-use super::metadata::{Metadata, SegmentSize};
+use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_text, checked_uuid, digest_of};
 use crate::{Format, Hash, Kdf, SealedSpec, VolumeError, unaligned};
@@ -218,8 +218,8 @@ impl Header {
         let (number, _) = self.data_segment()?;
         let (segment, _) = self.only_segment()?;
         match segment.size {
-            SegmentSize::Dynamic => Ok(()),
-            SegmentSize::Fixed(_) => self.commit(device, |json| {
+            None => Ok(()),
+            Some(_) => self.commit(device, |json| {
                 json["segments"][number.to_string()]["size"] = bytes.to_string().into();
             }),
         }

@@ -80,8 +80,8 @@ pub use binary::{Binary, Place};
 pub use borrowed::KeptHeader;
 #[doc(hidden)]
 pub use metadata::{
-    Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
-    SegmentKind, SegmentSize, Verifier,
+    Af, Config, Crypt, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
+    SegmentKind, Verifier,
 };
 #[doc(hidden)]
 pub use read::Recovered;

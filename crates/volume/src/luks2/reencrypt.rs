@@ -25,7 +25,7 @@ use self::plan::{Kind, Plan, Progress, Protection, slot_of};
 use self::step::Devices;
 use super::create::digest_json;
 use super::keyslots::forget;
-use super::metadata::{Segment, SegmentKind, SegmentSize};
+use super::metadata::{Segment, SegmentKind};
 use super::read::Header;
 use super::unsupported;
 use crate::damage::printable;
@@ -168,14 +168,8 @@ impl Header {
         let mut segments = self.metadata.segments.values();
         let is_final = |flag: &String| flag == Backup::Final.flag();
         let last = segments.find(|segment| segment.flags.iter().any(is_final))?;
-        match &last.kind {
-            SegmentKind::Crypt {
-                encryption,
-                sector_size,
-                ..
-            } => Some((encryption, *sector_size)),
-            _ => None,
-        }
+        let crypt = last.crypt()?;
+        Some((&crypt.encryption, crypt.sector_size))
     }
 
     /// The length that a file should have after the encryption that has begun, if the file was made
@@ -184,10 +178,8 @@ impl Header {
     pub fn length_afterwards(&self) -> Option<u64> {
         let encrypts = self.reencryption_mode() == Some("encrypt");
         let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
-        match self.backup(Backup::Previous).filter(|_| grown)?.size {
-            SegmentSize::Fixed(length) => self.backup(Backup::Final)?.offset.checked_add(length),
-            SegmentSize::Dynamic => None,
-        }
+        let length = self.backup(Backup::Previous).filter(|_| grown)?.size?;
+        self.backup(Backup::Final)?.offset.checked_add(length)
     }
 
     /// The segment that tells of the volume before or after.
@@ -209,10 +201,8 @@ impl Header {
     #[doc(hidden)]
     pub fn fill_device(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
-        let fills = match segment.size {
-            SegmentSize::Fixed(size) => segment.offset + size == device.geometry().size,
-            SegmentSize::Dynamic => false,
-        };
+        let end = segment.size.map(|size| segment.offset + size);
+        let fills = end == Some(device.geometry().size);
         self.commit(device, |json| {
             if fills {
                 json["segments"][number.to_string()]["size"] = "dynamic".into();
@@ -236,7 +226,7 @@ impl Header {
             && new.is_some()
             && old != new
             && now == new
-            && matches!(segment.kind, SegmentKind::Crypt { .. })
+            && segment.crypt().is_some()
             && (segment.offset, &segment.kind) == (last.offset, &last.kind)
     }
 
@@ -435,7 +425,7 @@ impl Header {
             .collect();
         // The file is cut there.
         let size = match plan.last.kind {
-            SegmentKind::Crypt { .. } if self.length_afterwards().is_none() => None,
+            SegmentKind::Crypt(_) if self.length_afterwards().is_none() => None,
             _ => Some(plan.length.to_string()),
         };
         // A header apart is there still, and nothing else tells what has become of the data.

@@ -4,7 +4,6 @@ use super::convert::check_own;
 use super::create::check_whole;
 use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
-use crate::luks2::SegmentSize;
 use crate::place::Place;
 use crate::tcrypt::Family;
 use crate::{LuksHeader, Secret, VolumeError, volume};
@@ -61,11 +60,7 @@ fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeErro
         LuksHeader::Luks1(header) => (header.payload_offset, 512, None),
         LuksHeader::Luks2(header) => {
             let (segment, sector) = header.only_segment()?;
-            let fixed = match segment.size {
-                SegmentSize::Dynamic => None,
-                SegmentSize::Fixed(bytes) => Some(bytes),
-            };
-            (segment.offset, sector, fixed)
+            (segment.offset, sector, segment.size)
         }
     };
     let size = place.data().length()?;

@@ -56,10 +56,7 @@ pub(super) fn mapping(
 }
 
 fn first_iv(segment: &Segment) -> IvSector {
-    IvSector::new(match segment.kind {
-        SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
-        SegmentKind::Linear | SegmentKind::Other { .. } => 0,
-    })
+    IvSector::new(segment.crypt().map_or(0, |crypt| crypt.iv_tweak))
 }
 
 /// Cipher and sectors of a segment; no cipher is a cipher here.
@@ -67,13 +64,9 @@ pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout
     match &segment.kind {
         SegmentKind::Linear => Ok(("cipher_null-ecb".parse()?, SectorLayout::default())),
         SegmentKind::Other { why, .. } => Err(VolumeError::damaged(Format::Luks2, (**why).clone())),
-        SegmentKind::Crypt {
-            integrity: Some(_), ..
-        } => Err(unsupported("reencryption with integrity tags")),
-        SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            ..
-        } => Ok((encryption.parse()?, sectors_of(*sector_size))),
+        SegmentKind::Crypt(crypt) if crypt.integrity.is_some() => {
+            Err(unsupported("reencryption with integrity tags"))
+        }
+        SegmentKind::Crypt(crypt) => Ok((crypt.encryption.parse()?, sectors_of(crypt.sector_size))),
     }
 }

@@ -3,8 +3,7 @@
 use super::journal::{Draft, cannot_write, sync_name};
 use super::{Caller, several_segments, standing, work};
 use crate::judge::{self, State, Use};
-use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions};
-use crate::luks2::{Segment, SegmentKind, SegmentSize};
+use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Segment, SegmentKind};
 use crate::operate::create::{natural_sector_size, usual_key_bytes};
 use crate::operate::reencrypt::no_journal;
 use crate::operate::resize::is_blank;
@@ -381,21 +380,21 @@ pub fn settle(site: &Site<'_>) -> Result<Settled, VolumeError> {
                 return Err(VolumeError::OtherData);
             }
             match last.size {
-                SegmentSize::Fixed(length) if data.length()? > length => data.set_len(length)?,
+                Some(length) if data.length()? > length => data.set_len(length)?,
                 _ => {}
             }
             Settled::Decrypted
         }
         // The rest of the file is room that the header does not speak of.
-        (SegmentKind::Crypt { .. }, _) if last.offset < header.bytes_with_keyslots() => {
+        (SegmentKind::Crypt(_), _) if last.offset < header.bytes_with_keyslots() => {
             return Err(several_segments());
         }
-        (SegmentKind::Crypt { .. }, true) => {
+        (SegmentKind::Crypt(_), true) => {
             put_before(site, &header, &device)?;
             Settled::Begun
         }
-        (SegmentKind::Crypt { .. }, false) if header.has_moved() => return Ok(Settled::Apart),
-        (SegmentKind::Crypt { .. }, false) => {
+        (SegmentKind::Crypt(_), false) if header.has_moved() => return Ok(Settled::Apart),
+        (SegmentKind::Crypt(_), false) => {
             header.put_back(&device, &site.open(Use::MendHeader)?)?;
             Settled::PutBack
         }
@@ -459,7 +458,7 @@ pub fn end_move(site: &Site<'_>) -> Result<bool, VolumeError> {
     let mut header = Header::read(&device)?;
     let segment = header.metadata.segments.get(&0);
     // One that goes to the end, whatever the size, is cryptsetup's, and may be in use.
-    if let Some((room, SegmentSize::Fixed(size))) = segment.map(|it| (it.offset, it.size))
+    if let Some((room, Some(size))) = segment.map(|it| (it.offset, it.size))
         && device.length()? == size + 2 * room
         && is_blank(&device, size + room, size + 2 * room)?
     {
