@@ -114,8 +114,7 @@ fn grow(
     let limits = &options.limits;
     let opening = options.tcrypt(family)?;
     let passphrase = secret.words(family.format())?;
-    let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
-    let mut unlocked = opening.unlock(place.data(), secret, limits, &watch)?;
+    let mut unlocked = opening.unlock(place.data(), secret, limits, report)?;
     unlocked.check_original(&opening)?;
     let size = place.data().length()?;
     let is_file = place.data().is_resizable();
