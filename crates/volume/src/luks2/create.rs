@@ -255,18 +255,12 @@ fn document(
         DataCipher::Plain(spec) => spec.to_string(),
         DataCipher::Sealed(spec) => spec.encryption().to_owned(),
     };
+    let sector_bytes = creation.sector_size.bytes();
     let mut json = json!({
         "keyslots": {},
         "tokens": {},
         "segments": {
-            "0": {
-                "type": "crypt",
-                "offset": data_offset.to_string(),
-                "size": "dynamic",
-                "iv_tweak": "0",
-                "encryption": encryption,
-                "sector_size": creation.sector_size.bytes(),
-            },
+            "0": crypt_json(data_offset, "dynamic".into(), 0, (encryption, sector_bytes)),
         },
         "digests": {
             "0": digest_json(volume_key, &[], &[0])?,
@@ -287,6 +281,23 @@ fn document(
         unreachable!("it was written as an object")
     };
     Ok(object)
+}
+
+/// A segment of data from byte `offset` on, encrypted by this cipher in sectors of so many bytes.
+pub(super) fn crypt_json(
+    offset: u64,
+    size: Value,
+    iv_tweak: u64,
+    (encryption, sector_bytes): (String, usize),
+) -> Value {
+    json!({
+        "type": "crypt",
+        "offset": offset.to_string(),
+        "size": size,
+        "iv_tweak": iv_tweak.to_string(),
+        "encryption": encryption,
+        "sector_size": sector_bytes,
+    })
 }
 
 /// The digest of a key, for these keyslots and segments.

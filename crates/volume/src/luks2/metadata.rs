@@ -295,29 +295,22 @@ impl Metadata {
 
     fn check_digests(&self) -> Result<(), Damage> {
         for (number, digest) in &self.digests {
-            let keyslots = digest.keyslots.iter();
-            let segments = digest.segments.iter();
-            for (name, stray) in [
-                (
-                    "keyslots",
-                    keyslots
-                        .copied()
-                        .find(|slot| !self.keyslots.contains_key(slot)),
-                ),
-                (
-                    "segments",
-                    segments.copied().find(|of| !self.segments.contains_key(of)),
-                ),
-            ] {
-                if let Some(stray) = stray {
-                    let field = format!("digests.{number}.{name}");
-                    return Err(Damage::number(
-                        field,
-                        stray,
-                        "there is none with that number",
-                    ));
+            let check = |name: &str, listed: &[u32], is_there: &dyn Fn(&u32) -> bool| {
+                let rule = "there is none with that number";
+                match listed.iter().find(|it| !is_there(it)) {
+                    Some(stray) => {
+                        let field = format!("digests.{number}.{name}");
+                        Err(Damage::number(field, *stray, rule))
+                    }
+                    None => Ok(()),
                 }
-            }
+            };
+            check("keyslots", &digest.keyslots, &|it| {
+                self.keyslots.contains_key(it)
+            })?;
+            check("segments", &digest.segments, &|it| {
+                self.segments.contains_key(it)
+            })?;
         }
         for (number, segment) in &self.segments {
             let mut digests = self.digests.values();

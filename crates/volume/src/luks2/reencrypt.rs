@@ -138,13 +138,18 @@ impl Header {
     #[cfg(target_os = "linux")]
     #[doc(hidden)]
     pub fn reencrypted_by(&self) -> Option<block::hold::Users> {
+        let name = self.reencryption_lock().filter(|_| self.is_reencrypting());
+        block::hold::resource_users(&name?)
+    }
+
+    /// The name of the lock under which cryptsetup reencrypts the volume, if it has one.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn reencryption_lock(&self) -> Option<String> {
         let uuid = self.binary.uuid.lossy();
         // The header says what it likes, and this is going to be the name of a file.
         let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        match self.is_reencrypting() && uuid.bytes().all(plain) {
-            true => block::hold::resource_users(&format!("LUKS2-reencryption-{uuid}")),
-            false => None,
-        }
+        let is_plain = uuid.bytes().all(plain);
+        is_plain.then(|| format!("LUKS2-reencryption-{uuid}"))
     }
 
     /// Whether all the data are decrypted, and no reencryption is left to end.

@@ -6,7 +6,7 @@
 //! written first, and from then on LUKS2's second copy counts. The first sector
 //! makes a LUKS1 volume of it, at once. Last, LUKS2's copies are wiped.
 
-use super::binary::{BINARY_BYTES, HEADER_SIZES, SECOND_MAGIC};
+use super::binary::{BINARY_BYTES, HEADER_SIZES, SECOND_MAGIC, UUID_AT};
 use super::keyslots::STRIPES;
 use super::metadata::{Keyslot, PassphraseKeyslot};
 use super::read::Header;
@@ -141,9 +141,6 @@ pub fn own_copies(
     }
     Ok(own)
 }
-
-/// Where the UUID is in the binary part of a LUKS2 header.
-const UUID_AT: std::ops::Range<usize> = 168..208;
 
 /// Wipes what is left of LUKS2's header on the LUKS1 volume on `device`, whose header is
 /// `now`.

@@ -8,7 +8,7 @@ use super::{
     sample,
 };
 use crate::judge::{self, State, Use};
-use crate::luks2::create::digest_json;
+use crate::luks2::create::{crypt_json, digest_json};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
 use crate::luks2::metadata::{Keyslot, Metadata};
 use crate::luks2::read::Header;
@@ -116,14 +116,8 @@ impl Header {
             true => data_now.size_afterwards.clone(),
             false => data_now.length.to_string().into(),
         };
-        let last = json!({
-            "type": "crypt",
-            "offset": data_now.offset.to_string(),
-            "size": size,
-            "iv_tweak": data_now.iv_tweak.to_string(),
-            "encryption": target.spec.to_string(),
-            "sector_size": target.sector_size.bytes(),
-        });
+        let cipher = (target.spec.to_string(), target.sector_size.bytes());
+        let last = crypt_json(data_now.offset, size, data_now.iv_tweak, cipher);
         // One more for what tells of it, which is looked for when they are there.
         let slots: Vec<u32> = self.free_slots().take(kept.len()).collect();
         if slots.len() < kept.len() {

@@ -84,6 +84,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     let key = Key::random(key_bytes)?;
     let shift = if detached.is_some() { 0 } else { SHIFT };
     let hash = said.hash()?;
+    let kdf = caller.derivation(hash)?;
     let creation = Creation {
         cipher: DataCipher::Plain(spec),
         key_bytes,
@@ -93,13 +94,11 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             // The caller knows whether it may be.
             allow_empty: true,
             stop: options.limits.stop,
-            ..KeyslotOptions::new(caller.derivation(hash)?)
+            ..KeyslotOptions::new(kdf)
         },
         data_offset: Some(shift),
         detached: true,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
+        ..Creation::new(kdf)
     };
     let side = site.side();
     let path = detached.as_deref().unwrap_or(&side);
@@ -318,10 +317,7 @@ pub fn header_beside(site: &Site<'_>) -> Result<Option<Header>, VolumeError> {
         return Ok(None);
     }
     site.check_beside()?;
-    match Header::read(&site.open_at(&side, Use::Read)?) {
-        Ok(header) => Ok(Some(header)),
-        Err(error) => Err(error),
-    }
+    Header::read(&site.open_at(&side, Use::Read)?).map(Some)
 }
 
 /// Refuses to change the header beside a volume if it records no change of the data. That header

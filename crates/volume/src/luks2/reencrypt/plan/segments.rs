@@ -3,6 +3,7 @@
 
 use super::{Direction, Mode, Plan, Progress, Window};
 use crate::VolumeError;
+use crate::luks2::create::crypt_json;
 use crate::luks2::metadata::{Segment, SegmentKind};
 use crate::luks2::read::Header;
 use serde_json::{Value, json};
@@ -217,14 +218,11 @@ impl Plan {
                 SegmentKind::Other { kind, .. } => {
                     json!({ "type": kind, "offset": place, "size": size })
                 }
-                SegmentKind::Crypt(crypt) => json!({
-                    "type": "crypt",
-                    "offset": place,
-                    "size": size,
-                    "iv_tweak": crypt.iv_tweak.wrapping_add(run.window.from / 512).to_string(),
-                    "encryption": crypt.encryption,
-                    "sector_size": crypt.sector_size.bytes(),
-                }),
+                SegmentKind::Crypt(crypt) => {
+                    let iv_tweak = crypt.iv_tweak.wrapping_add(run.window.from / 512);
+                    let cipher = (crypt.encryption.clone(), crypt.sector_size.bytes());
+                    crypt_json(self.place(&run), size.into(), iv_tweak, cipher)
+                }
             };
             if run.kind == Kind::Hot {
                 segment["flags"] = json!([HOT]);
