@@ -65,7 +65,7 @@ pub fn opened(device: &NbdDevice) -> Box<dyn BlockDevice + '_> {
     let opening = Opening::Luks2 { slot: None };
     let key = Secret::Passphrase(Key::from_slice(b"a passphrase"));
     let limits = Limits::default();
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     let terms = Terms {
         access: Access::Write,
         ..Terms::reading(&limits, &watch)

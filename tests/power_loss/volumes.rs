@@ -141,7 +141,7 @@ impl Volume {
             }
         };
         let limits = Limits::default();
-        let go_on = |_| ControlFlow::Continue(());
+        let go_on = |_, _| ControlFlow::Continue(());
         let mut opened = opening
             .unlock(
                 &device,

@@ -26,7 +26,7 @@ pub fn open(py: Python<'_>, given: Arguments<'_>) -> Result<Handle, Fault> {
     let header = header.map(|header| Source::new(&header, false));
     let header = header.transpose()?;
     let watch = Signals::new(None);
-    let listen = |_| watch.listen(|| ());
+    let listen = |_, _| watch.listen(|| ());
     let options = OpenOptions {
         header: match &header {
             Some(Source::Path(path)) => Some(path.clone()),

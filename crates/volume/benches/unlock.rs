@@ -111,8 +111,9 @@ fn veracrypt_sha512(pairs: usize) {
         64,
         || {
             let limits = Limits::default();
-            let unlocked =
-                opening.unlock(&device, &secret(), &limits, &|_| ControlFlow::Continue(()));
+            let unlocked = opening.unlock(&device, &secret(), &limits, &|_, _| {
+                ControlFlow::Continue(())
+            });
             black_box(unlocked.expect("its passphrase"));
         },
     );

@@ -12,7 +12,6 @@ use crate::plain::{Hashing, Place};
 use crate::{Hash, Mapping, Secret, VolumeError};
 use block::BlockDevice;
 use cipher::{CipherError, CipherSpec, Key, SectorLayout};
-use std::convert::Infallible;
 use std::str::FromStr;
 
 /// Bytes of passphrase that util-linux used, and the length of its keys.
@@ -104,24 +103,13 @@ impl FromStr for Derivation {
 impl Derivation {
     /// The key of `key_bytes` bytes that a passphrase gives.
     pub fn key(self, passphrase: &[u8], key_bytes: usize) -> Key {
-        let hash = match self {
-            Self::UtilLinux => {
-                let used = &passphrase[..passphrase.len().min(UTIL_LINUX_PASSPHRASE)];
-                let filled = Key::filled(key_bytes, |key| {
-                    let length = used.len().min(key.len());
-                    key[..length].copy_from_slice(&used[..length]);
-                    Ok::<_, Infallible>(())
-                });
-                return filled.expect("nothing fails");
-            }
-            Self::DebianRmd160 => Hash::Ripemd160,
-            Self::Hashalot(hash) => hash,
+        let (hash, used) = match self {
+            Self::UtilLinux => (None, passphrase.len().min(UTIL_LINUX_PASSPHRASE)),
+            Self::DebianRmd160 => (Some(Hash::Ripemd160), passphrase.len()),
+            Self::Hashalot(hash) => (Some(hash), passphrase.len()),
         };
-        let hashing = Hashing {
-            hash: Some(hash),
-            length: None,
-        };
-        hashing.key(passphrase, key_bytes)
+        let hashing = Hashing { hash, length: None };
+        hashing.key(&passphrase[..used], key_bytes)
     }
 }
 

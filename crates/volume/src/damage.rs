@@ -104,6 +104,37 @@ impl Damage {
             value: value.into(),
         }
     }
+
+    pub(crate) fn length(
+        field: impl Into<Box<str>>,
+        bytes: usize,
+        rule: impl Into<Box<str>>,
+    ) -> Self {
+        Self::Length {
+            field: field.into(),
+            bytes,
+            rule: rule.into(),
+        }
+    }
+
+    pub(crate) fn kind(field: impl Into<Box<str>>, expected: &'static str) -> Self {
+        let field = field.into();
+        Self::Kind { field, expected }
+    }
+
+    pub(crate) fn missing(field: impl Into<Box<str>>) -> Self {
+        let field = field.into();
+        Self::Missing { field }
+    }
+
+    pub(crate) fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> Self {
+        let (first, second) = (first.into(), second.into());
+        Self::Overlap { first, second }
+    }
+
+    pub(crate) const fn checksum(what: &'static str) -> Self {
+        Self::Checksum { what }
+    }
 }
 
 /// The beginning of a text out of a header, with nothing in it that a terminal

@@ -7,29 +7,31 @@ use crate::{VolumeError, bestcrypt, bitlk, fvault2, luks2};
 use block::BlockDevice;
 use std::fmt;
 
-/// A kind of encrypted volume.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// LUKS version 1.
-    Luks1,
-    /// LUKS version 2.
-    Luks2,
-    /// No header: cipher and key come from the user.
-    Plain,
-    /// TrueCrypt.
-    Tcrypt,
-    /// VeraCrypt.
-    Veracrypt,
-    /// The kernel's cryptoloop (`losetup -e`).
-    Cryptoloop,
-    /// loop-AES with a key file of 1, 64 or 65 lines.
-    LoopAes,
-    /// BestCrypt version 8 and 9 containers.
-    Bestcrypt,
-    /// BitLocker, and BitLocker To Go.
-    Bitlk,
-    /// FileVault 2 on Core Storage.
-    Fvault2,
+named! {
+    /// A kind of encrypted volume.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Format {
+        /// LUKS version 1.
+        Luks1 = "luks1",
+        /// LUKS version 2.
+        Luks2 = "luks2",
+        /// No header: cipher and key come from the user.
+        Plain = "plain",
+        /// TrueCrypt.
+        Tcrypt = "tcrypt",
+        /// VeraCrypt.
+        Veracrypt = "veracrypt",
+        /// The kernel's cryptoloop (`losetup -e`).
+        Cryptoloop = "cryptoloop",
+        /// loop-AES with a key file of 1, 64 or 65 lines.
+        LoopAes = "loopaes",
+        /// BestCrypt version 8 and 9 containers.
+        Bestcrypt = "bestcrypt",
+        /// BitLocker, and BitLocker To Go.
+        Bitlk = "bitlk",
+        /// FileVault 2 on Core Storage.
+        Fvault2 = "fvault2",
+    }
 }
 
 /// Names of formats that other programs and people use.
@@ -98,41 +100,6 @@ pub(crate) fn unknown_remedy(name: &str) -> String {
 }
 
 impl Format {
-    /// Every format.
-    pub const ALL: [Self; 10] = [
-        Self::Luks1,
-        Self::Luks2,
-        Self::Plain,
-        Self::Tcrypt,
-        Self::Veracrypt,
-        Self::Cryptoloop,
-        Self::LoopAes,
-        Self::Bestcrypt,
-        Self::Bitlk,
-        Self::Fvault2,
-    ];
-
-    /// The name on the command line and in records.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Luks1 => "luks1",
-            Self::Luks2 => "luks2",
-            Self::Plain => "plain",
-            Self::Tcrypt => "tcrypt",
-            Self::Veracrypt => "veracrypt",
-            Self::Cryptoloop => "cryptoloop",
-            Self::LoopAes => "loopaes",
-            Self::Bestcrypt => "bestcrypt",
-            Self::Bitlk => "bitlk",
-            Self::Fvault2 => "fvault2",
-        }
-    }
-
-    /// The format of that name, if it is known.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
-    }
-
     /// The format of that name.
     ///
     /// # Errors

@@ -18,43 +18,45 @@ use streebog::{Streebog256, Streebog512};
 use whirlpool::Whirlpool;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A hash by cryptsetup's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Hash {
-    /// FIPS 180-4, 160 bits: `sha1`.
-    Sha1,
-    /// FIPS 180-4, 224 bits: `sha224`.
-    Sha224,
-    /// FIPS 180-4, 256 bits: `sha256`.
-    Sha256,
-    /// FIPS 180-4, 384 bits: `sha384`.
-    Sha384,
-    /// FIPS 180-4, 512 bits: `sha512`.
-    Sha512,
-    /// FIPS 202, 224 bits: `sha3-224`.
-    Sha3_224,
-    /// FIPS 202, 256 bits: `sha3-256`.
-    Sha3_256,
-    /// FIPS 202, 384 bits: `sha3-384`.
-    Sha3_384,
-    /// FIPS 202, 512 bits: `sha3-512`.
-    Sha3_512,
-    /// ISO/IEC 10118-3, 160 bits: `ripemd160`.
-    Ripemd160,
-    /// ISO/IEC 10118-3, 512 bits: `whirlpool`.
-    Whirlpool,
-    /// RFC 7693, 512 bits: `blake2b-512`.
-    Blake2b512,
-    /// RFC 7693, 256 bits: `blake2s-256`.
-    Blake2s256,
-    /// Skein 1.3 with 512 bits of state, 512 bits: `skein-512`, BestCrypt's.
-    Skein512,
-    /// GB/T 32905-2016, 256 bits: `sm3`.
-    Sm3,
-    /// GOST R 34.11-2012, RFC 6986, 256 bits: `stribog256`.
-    Streebog256,
-    /// GOST R 34.11-2012, RFC 6986, 512 bits: `stribog512`.
-    Streebog512,
+named! {
+    /// A hash by cryptsetup's name.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Hash {
+        /// FIPS 180-4, 160 bits: `sha1`.
+        Sha1 = "sha1",
+        /// FIPS 180-4, 224 bits: `sha224`.
+        Sha224 = "sha224",
+        /// FIPS 180-4, 256 bits: `sha256`.
+        Sha256 = "sha256",
+        /// FIPS 180-4, 384 bits: `sha384`.
+        Sha384 = "sha384",
+        /// FIPS 180-4, 512 bits: `sha512`.
+        Sha512 = "sha512",
+        /// FIPS 202, 224 bits: `sha3-224`.
+        Sha3_224 = "sha3-224",
+        /// FIPS 202, 256 bits: `sha3-256`.
+        Sha3_256 = "sha3-256",
+        /// FIPS 202, 384 bits: `sha3-384`.
+        Sha3_384 = "sha3-384",
+        /// FIPS 202, 512 bits: `sha3-512`.
+        Sha3_512 = "sha3-512",
+        /// ISO/IEC 10118-3, 160 bits: `ripemd160`.
+        Ripemd160 = "ripemd160",
+        /// ISO/IEC 10118-3, 512 bits: `whirlpool`.
+        Whirlpool = "whirlpool",
+        /// RFC 7693, 512 bits: `blake2b-512`.
+        Blake2b512 = "blake2b-512",
+        /// RFC 7693, 256 bits: `blake2s-256`.
+        Blake2s256 = "blake2s-256",
+        /// Skein 1.3 with 512 bits of state, 512 bits: `skein-512`, BestCrypt's.
+        Skein512 = "skein-512",
+        /// GB/T 32905-2016, 256 bits: `sm3`.
+        Sm3 = "sm3",
+        /// GOST R 34.11-2012, RFC 6986, 256 bits: `stribog256`.
+        Streebog256 = "stribog256",
+        /// GOST R 34.11-2012, RFC 6986, 512 bits: `stribog512`.
+        Streebog512 = "stribog512",
+    }
 }
 
 /// Calls `$call` for the type of the hash `$hash`. It calls `$simple` for a hash that holds back
@@ -84,55 +86,6 @@ macro_rules! dispatch {
 }
 
 impl Hash {
-    /// Every hash.
-    pub const ALL: [Self; 17] = [
-        Self::Sha1,
-        Self::Sha224,
-        Self::Sha256,
-        Self::Sha384,
-        Self::Sha512,
-        Self::Sha3_224,
-        Self::Sha3_256,
-        Self::Sha3_384,
-        Self::Sha3_512,
-        Self::Ripemd160,
-        Self::Whirlpool,
-        Self::Blake2b512,
-        Self::Blake2s256,
-        Self::Skein512,
-        Self::Sm3,
-        Self::Streebog256,
-        Self::Streebog512,
-    ];
-
-    /// cryptsetup's name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Sha1 => "sha1",
-            Self::Sha224 => "sha224",
-            Self::Sha256 => "sha256",
-            Self::Sha384 => "sha384",
-            Self::Sha512 => "sha512",
-            Self::Sha3_224 => "sha3-224",
-            Self::Sha3_256 => "sha3-256",
-            Self::Sha3_384 => "sha3-384",
-            Self::Sha3_512 => "sha3-512",
-            Self::Ripemd160 => "ripemd160",
-            Self::Whirlpool => "whirlpool",
-            Self::Blake2b512 => "blake2b-512",
-            Self::Blake2s256 => "blake2s-256",
-            Self::Skein512 => "skein-512",
-            Self::Sm3 => "sm3",
-            Self::Streebog256 => "stribog256",
-            Self::Streebog512 => "stribog512",
-        }
-    }
-
-    /// The hash of that name, if it is known.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|hash| hash.name() == name)
-    }
-
     /// The hash that `field` of a header names: in lower case, or as old versions
     /// of cryptsetup wrote what the user typed.
     pub(crate) fn in_header(field: &str, name: &str) -> Result<Self, Damage> {

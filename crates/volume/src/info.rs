@@ -1,7 +1,7 @@
 //! What headers say, as data for programs.
 
 use crate::error::impossible;
-use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind, SegmentSize};
+use crate::luks2::{Keyslot, Place, Priority, Recovered, SegmentKind};
 use crate::parts::{Kind, Obstacle, Part};
 use crate::{
     Format, Limits, Opened, VolumeError, bestcrypt, bitlk, fvault2, luks1, luks2, tcrypt, volume,
@@ -162,12 +162,15 @@ pub(crate) fn mappings(opened: &Opened) -> Value {
     Value::Array(said)
 }
 
+/// An object of things by their numbers or names.
+fn members(said: impl IntoIterator<Item = (impl ToString, Value)>) -> Value {
+    let named = said.into_iter();
+    Value::Object(named.map(|(name, said)| (name.to_string(), said)).collect())
+}
+
 fn bestcrypt(header: &bestcrypt::Header) -> Value {
-    let keyslots: serde_json::Map<_, _> = header
-        .keyslots
-        .iter()
-        .map(|slot| (slot.number.to_string(), json!({ "type": slot.kind.name() })))
-        .collect();
+    let slots = header.keyslots.iter();
+    let keyslots = slots.map(|slot| (slot.number, json!({ "type": slot.kind.name() })));
     json!({
         "format": "bestcrypt",
         "description": header.description,
@@ -178,28 +181,23 @@ fn bestcrypt(header: &bestcrypt::Header) -> Value {
         "mode": header.mode.to_string(),
         "data_offset": header.data_start,
         "data_bytes": header.data_length,
-        "keyslots": keyslots,
+        "keyslots": members(keyslots),
     })
 }
 
 fn bitlk(header: &bitlk::Header, device: &dyn BlockDevice) -> Value {
     let size = device.geometry().size;
     let encrypted = header.conversion.encrypted_bytes(size);
-    let protectors: serde_json::Map<_, _> = header
-        .protectors
-        .iter()
-        .map(|protector| {
-            let mut said = json!({
-                "type": protector.kind.name(),
-                "changed": windows_time(protector.modified),
-                "opened_by": protector.kind.opened_by(),
-            });
-            if let Some(name) = protector.name.as_deref().filter(|name| !name.is_empty()) {
-                said["name"] = json!(name);
-            }
-            (protector.identifier.to_string(), without_unknowns(said))
-        })
-        .collect();
+    let protectors = header.protectors.iter().map(|protector| {
+        let name = protector.name.as_deref();
+        let said = json!({
+            "type": protector.kind.name(),
+            "changed": windows_time(protector.modified),
+            "opened_by": protector.kind.opened_by(),
+            "name": name.filter(|name| !name.is_empty()),
+        });
+        (&protector.identifier, without_unknowns(said))
+    });
     let lost = header.conversion.lost();
     without_unknowns(json!({
         "format": "bitlk",
@@ -221,7 +219,7 @@ fn bitlk(header: &bitlk::Header, device: &dyn BlockDevice) -> Value {
         "encrypted_bytes": encrypted,
         "encrypt_on_write": header.conversion.is_on_write(),
         "bitmaps": lost.map(|damage| format!("damaged: {damage}")),
-        "protectors": protectors,
+        "protectors": members(protectors),
     }))
 }
 
@@ -233,17 +231,13 @@ fn without_unknowns(mut said: Value) -> Value {
 }
 
 fn fvault2(header: &fvault2::Header) -> Value {
-    let users: serde_json::Map<_, _> = (0..)
-        .zip(&header.users)
-        .map(|(number, user): (u32, _)| {
-            let said = json!({
-                "identifier": user.identifier,
-                "hint": user.hint,
-                "kdf": format!("pbkdf2-sha256, {} iterations", user.iterations),
-            });
-            (number.to_string(), without_unknowns(said))
-        })
-        .collect();
+    let users = header.users.iter().map(|user| {
+        without_unknowns(json!({
+            "identifier": user.identifier,
+            "hint": user.hint,
+            "kdf": format!("pbkdf2-sha256, {} iterations", user.iterations),
+        }))
+    });
     let extents: Vec<Value> = header
         .extents
         .iter()
@@ -266,7 +260,7 @@ fn fvault2(header: &fvault2::Header) -> Value {
         "volume_bytes": header.size,
         "data_offset": header.extents.first().map(|extent| extent.place.offset),
         "extents": (extents.len() > 1).then_some(extents),
-        "users": users,
+        "users": members(users.enumerate()),
     }))
 }
 
@@ -313,127 +307,99 @@ fn luks1(device: &dyn BlockDevice) -> Result<Value, VolumeError> {
 
 fn luks2(header: &luks2::Header) -> Value {
     let metadata = &header.metadata;
-    let named = |numbers: &[u32]| numbers.to_vec();
-    let keyslots: serde_json::Map<_, _> = metadata
-        .keyslots
-        .iter()
-        .map(|(number, keyslot)| {
-            let bound = metadata
-                .digests
-                .values()
-                .any(|digest| digest.keyslots.contains(number) && !digest.segments.is_empty());
-            let mut said = match keyslot {
-                Keyslot::Luks2(keyslot) => json!({
-                    "type": "luks2",
-                    "key_bits": keyslot.key_bytes * 8,
-                    "priority": match keyslot.priority {
-                        Priority::Ignore => "ignore",
-                        Priority::Normal => "normal",
-                        Priority::Prefer => "prefer",
-                    },
-                    "bound": bound,
-                    "kdf": keyslot.kdf.to_string(),
-                    "cipher": keyslot.encryption,
-                    "cipher_key_bits": keyslot.area_key_bytes * 8,
-                    "af_stripes": keyslot.af.stripes,
-                    "af_hash": keyslot.af.hash.name(),
-                    "offset": keyslot.area.offset,
-                    "size": keyslot.area.length,
-                }),
-                Keyslot::Other {
-                    kind,
-                    key_bytes,
-                    area,
-                    ..
-                } => {
-                    let mut said = json!({ "type": kind });
-                    if let Some(bytes) = key_bytes {
-                        said["key_bits"] = json!(bytes * 8);
-                    }
-                    if let Some(area) = area {
-                        said["offset"] = json!(area.offset);
-                        said["size"] = json!(area.length);
-                    }
-                    said
-                }
-            };
-            if let Err(error) = header.check_keyslot(*number, &Limits::default()) {
-                said["unusable"] = json!(error.to_string());
-            }
-            (number.to_string(), said)
-        })
-        .collect();
-    let segments: serde_json::Map<_, _> = metadata
-        .segments
-        .iter()
-        .map(|(number, segment)| {
-            let mut said = json!({
-                "offset": segment.offset,
-                "size": match segment.size {
-                    SegmentSize::Dynamic => json!("dynamic"),
-                    SegmentSize::Fixed(bytes) => json!(bytes),
+    let keyslots = metadata.keyslots.iter().map(|(number, keyslot)| {
+        let bound = metadata
+            .digests
+            .values()
+            .any(|digest| digest.keyslots.contains(number) && !digest.segments.is_empty());
+        let mut said = match keyslot {
+            Keyslot::Luks2(keyslot) => json!({
+                "type": "luks2",
+                "key_bits": keyslot.key_bytes * 8,
+                "priority": match keyslot.priority {
+                    Priority::Ignore => "ignore",
+                    Priority::Normal => "normal",
+                    Priority::Prefer => "prefer",
                 },
-            });
-            match &segment.kind {
-                SegmentKind::Linear => said["type"] = json!("linear"),
-                SegmentKind::Other { kind, .. } if segment.is_of_the_drive() => {
-                    said["type"] = json!(kind);
-                    said["unusable"] = json!("hardware encryption of the drive (OPAL)");
+                "bound": bound,
+                "kdf": keyslot.kdf.to_string(),
+                "cipher": keyslot.encryption,
+                "cipher_key_bits": keyslot.area_key_bytes * 8,
+                "af_stripes": keyslot.af.stripes,
+                "af_hash": keyslot.af.hash.name(),
+                "offset": keyslot.area.offset,
+                "size": keyslot.area.length,
+            }),
+            Keyslot::Other {
+                kind,
+                key_bytes,
+                area,
+                ..
+            } => without_unknowns(json!({
+                "type": kind,
+                "key_bits": key_bytes.map(|bytes| bytes * 8),
+                "offset": area.map(|area| area.offset),
+                "size": area.map(|area| area.length),
+            })),
+        };
+        if let Err(error) = header.check_keyslot(*number, &Limits::default()) {
+            said["unusable"] = json!(error.to_string());
+        }
+        (number, said)
+    });
+    let segments = metadata.segments.iter().map(|(number, segment)| {
+        let mut said = json!({
+            "offset": segment.offset,
+            "size": segment.size.map_or(json!("dynamic"), |bytes| json!(bytes)),
+        });
+        match &segment.kind {
+            SegmentKind::Linear => said["type"] = json!("linear"),
+            SegmentKind::Other { kind, .. } if segment.is_of_the_drive() => {
+                said["type"] = json!(kind);
+                said["unusable"] = json!("hardware encryption of the drive (OPAL)");
+            }
+            SegmentKind::Other { kind, why } => {
+                said["type"] = json!(kind);
+                said["unusable"] = json!(why.to_string());
+            }
+            SegmentKind::Crypt(crypt) => {
+                said["type"] = json!("crypt");
+                said["cipher"] = json!(crypt.encryption);
+                said["sector_size"] = json!(crypt.sector_size.bytes());
+                said["iv_tweak"] = json!(crypt.iv_tweak);
+                if let Some(integrity) = &crypt.integrity {
+                    said["integrity"] = json!(integrity.kind);
                 }
-                SegmentKind::Other { kind, why } => {
-                    said["type"] = json!(kind);
-                    said["unusable"] = json!(why.to_string());
-                }
-                SegmentKind::Crypt {
-                    encryption,
-                    sector_size,
-                    iv_tweak,
-                    integrity,
-                } => {
-                    said["type"] = json!("crypt");
-                    said["cipher"] = json!(encryption);
-                    said["sector_size"] = json!(sector_size.bytes());
-                    said["iv_tweak"] = json!(iv_tweak);
-                    if let Some(integrity) = integrity {
-                        said["integrity"] = json!(integrity.kind);
-                    }
-                }
             }
-            if !segment.flags.is_empty() {
-                said["flags"] = json!(segment.flags);
-            }
-            (number.to_string(), said)
-        })
-        .collect();
-    let digests: serde_json::Map<_, _> = metadata
-        .digests
-        .iter()
-        .map(|(number, digest)| {
-            let mut said = json!({
-                "keyslots": named(&digest.keyslots),
-                "segments": named(&digest.segments),
-            });
-            match &digest.verifier {
-                Ok(verifier) => said["kdf"] = json!(verifier.kdf.to_string()),
-                Err(why) => said["unusable"] = json!(why.to_string()),
-            }
-            (number.to_string(), said)
-        })
-        .collect();
-    let tokens: serde_json::Map<_, _> = header
-        .tokens()
-        .into_iter()
-        .map(|(number, token)| {
-            let mut said = json!({ "type": token.kind, "keyslots": token.keyslots });
-            if let Some(words) = token.opened_by {
-                said["opened_by"] = json!(words);
-            }
-            if let Some(members) = said.as_object_mut() {
-                members.extend(token.details);
-            }
-            (number.to_string(), said)
-        })
-        .collect();
+        }
+        if !segment.flags.is_empty() {
+            said["flags"] = json!(segment.flags);
+        }
+        (number, said)
+    });
+    let digests = metadata.digests.iter().map(|(number, digest)| {
+        let (kdf, unusable) = match &digest.verifier {
+            Ok(verifier) => (Some(verifier.kdf.to_string()), None),
+            Err(why) => (None, Some(why.to_string())),
+        };
+        let said = json!({
+            "keyslots": digest.keyslots,
+            "segments": digest.segments,
+            "kdf": kdf,
+            "unusable": unusable,
+        });
+        (number, without_unknowns(said))
+    });
+    let tokens = header.tokens().into_iter().map(|(number, token)| {
+        let mut said = json!({ "type": token.kind, "keyslots": token.keyslots });
+        if let Some(words) = token.opened_by {
+            said["opened_by"] = json!(words);
+        }
+        if let Some(members) = said.as_object_mut() {
+            members.extend(token.details);
+        }
+        (number, said)
+    });
     let mut info = json!({
         "format": "luks2",
         "uuid": header.binary.uuid.lossy(),
@@ -449,10 +415,10 @@ fn luks2(header: &luks2::Header) -> Value {
         },
         "flags": metadata.config.flags,
         "requirements": metadata.config.requirements,
-        "keyslots": keyslots,
-        "segments": segments,
-        "digests": digests,
-        "tokens": tokens,
+        "keyslots": members(keyslots),
+        "segments": members(segments),
+        "digests": members(digests),
+        "tokens": members(tokens),
     });
     if let Err(error) = header.check_data() {
         info["unusable"] = json!(error.to_string());

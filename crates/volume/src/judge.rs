@@ -52,39 +52,41 @@ pub enum Use {
     Overwrite,
 }
 
-/// What stands at a place that is to be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
-    /// Anything but zeros or ones.
-    Data,
-    /// Only a copy of a header, beside something that took the header's place.
-    StaleHeader,
-    /// One disk of an array, whose other disks would differ from it.
-    Member,
-    /// The work of another program, which has marked the volume as its own and has not finished.
-    Unfinished,
-    /// Data with a header of their own, which contradicts the header that is used.
-    OtherHeader,
-    /// Data that are not encrypted, where a header or parameters say that they are.
-    Unencrypted,
-    /// Data that decrypt to noise.
-    Unknown,
-    /// A volume whose header turns the protection off: no cipher, or a key that is not encrypted.
-    Exposed,
-    /// Nothing yet, and a cipher or a derivation is chosen that does not protect.
-    Weak,
-    /// A volume with key slots whose secrets are not given.
-    Keyslots,
-    /// A volume with room for a hidden one, which only its own secret shows.
-    Hidden,
-    /// A volume with data behind its end.
-    Behind,
-    /// Data behind the new end of a volume.
-    CutOff,
-    /// A header with keys, or something else, in the place of the one that is written.
-    Replaced,
-    /// The remains of a header, from which it is made again by what is likely.
-    Unproved,
+named! {
+    /// What stands at a place that is to be written.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum State {
+        /// Anything but zeros or ones.
+        Data = "data",
+        /// Only a copy of a header, beside something that took the header's place.
+        StaleHeader = "stale-header",
+        /// One disk of an array, whose other disks would differ from it.
+        Member = "member",
+        /// The work of another program, which has marked the volume as its own and has not finished.
+        Unfinished = "unfinished",
+        /// Data with a header of their own, which contradicts the header that is used.
+        OtherHeader = "other-header",
+        /// Data that are not encrypted, where a header or parameters say that they are.
+        Unencrypted = "unencrypted",
+        /// Data that decrypt to noise.
+        Unknown = "unknown",
+        /// A volume whose header turns the protection off: no cipher, or a key that is not encrypted.
+        Exposed = "exposed",
+        /// Nothing yet, and a cipher or a derivation is chosen that does not protect.
+        Weak = "weak",
+        /// A volume with key slots whose secrets are not given.
+        Keyslots = "keyslots",
+        /// A volume with room for a hidden one, which only its own secret shows.
+        Hidden = "hidden",
+        /// A volume with data behind its end.
+        Behind = "behind",
+        /// Data behind the new end of a volume.
+        CutOff = "cut-off",
+        /// A header with keys, or something else, in the place of the one that is written.
+        Replaced = "replaced",
+        /// The remains of a header, from which it is made again by what is likely.
+        Unproved = "unproved",
+    }
 }
 
 /// What is allowed.
@@ -174,53 +176,6 @@ impl Use {
                 | State::Unproved,
                 _,
             ) => Allowed,
-        }
-    }
-}
-
-impl State {
-    /// All states.
-    pub const ALL: [Self; 15] = [
-        Self::Data,
-        Self::StaleHeader,
-        Self::Member,
-        Self::Unfinished,
-        Self::OtherHeader,
-        Self::Unencrypted,
-        Self::Unknown,
-        Self::Exposed,
-        Self::Weak,
-        Self::Keyslots,
-        Self::Hidden,
-        Self::Behind,
-        Self::CutOff,
-        Self::Replaced,
-        Self::Unproved,
-    ];
-
-    /// The state of that name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|state| state.name() == name)
-    }
-
-    /// The name by which a caller allows the loss: small letters and hyphens.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::StaleHeader => "stale-header",
-            Self::Member => "member",
-            Self::Unfinished => "unfinished",
-            Self::OtherHeader => "other-header",
-            Self::Unencrypted => "unencrypted",
-            Self::Unknown => "unknown",
-            Self::Exposed => "exposed",
-            Self::Weak => "weak",
-            Self::Keyslots => "keyslots",
-            Self::Hidden => "hidden",
-            Self::Behind => "behind",
-            Self::CutOff => "cut-off",
-            Self::Replaced => "replaced",
-            Self::Unproved => "unproved",
         }
     }
 }

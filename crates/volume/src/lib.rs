@@ -49,6 +49,9 @@
 
 #![forbid(unsafe_code)]
 
+#[macro_use]
+mod named;
+
 mod af;
 mod allocation;
 mod beside;

@@ -370,10 +370,10 @@ impl Opening {
             Self::Cryptoloop(opening) => opening.mapping(secret, data)?,
             Self::LoopAes(opening) => opening.mapping(secret, data)?,
             Self::Bestcrypt if access == Access::Write => {
-                return Err(VolumeError::Unsupported {
-                    format: Format::Bestcrypt,
-                    feature: "an unpublished mapping of sectors, and writing".into(),
-                });
+                return Err(VolumeError::unsupported(
+                    Format::Bestcrypt,
+                    "an unpublished mapping of sectors, and writing",
+                ));
             }
             Self::Bestcrypt => {
                 let parsed = bestcrypt::Header::read(header)?;

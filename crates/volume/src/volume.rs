@@ -6,14 +6,13 @@ use crate::locked::Locked;
 use crate::place::{Place, Site};
 use crate::{
     Access, Format, Limits, LuksHeader, Parameters, Secret, VolumeError, Warning, info, luks,
-    tcrypt, unaligned, unfinished,
+    operate, tcrypt, unaligned, unfinished,
 };
 use block::signature::{self, Wrapped};
 use block::{AlignedBuffer, BlockDevice, BlockError};
 use serde_json::{Value, json};
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 
@@ -49,7 +48,7 @@ impl Default for OpenOptions<'_> {
             access: Access::Read,
             accepted: &[],
             limits: Limits::default(),
-            watch: &|_| ControlFlow::Continue(()),
+            watch: &operate::unwatched,
         }
     }
 }

@@ -48,7 +48,7 @@ fn extents_after_discard(allow_discards: bool) -> Option<Vec<Extent>> {
             &Secret::Passphrase(key(b"a passphrase")),
             &Terms {
                 access: Access::Write,
-                ..Terms::reading(&Limits::default(), &|_| ControlFlow::Continue(()))
+                ..Terms::reading(&Limits::default(), &|_, _| ControlFlow::Continue(()))
             },
         )
         .unwrap();

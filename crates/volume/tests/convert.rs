@@ -8,7 +8,6 @@ use cryptmark_volume::judge::{self, State, Use};
 use cryptmark_volume::luks2::{
     Creation, DataCipher, Header, Keys, KeyslotOptions, Recovered, Target, wipe_copies,
 };
-use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Argon2Variant, Format, Hash, Kdf, Limits, Opening, Secret, Terms, VolumeError, luks1,
 };
@@ -388,7 +387,7 @@ fn a_converted_volume_is_reencrypted() {
             device,
             device,
             &Secret::Passphrase(passphrase(1)),
-            &Terms::reading(&Limits::default(), &|_: Progress| ControlFlow::Continue(())),
+            &Terms::reading(&Limits::default(), &|_, _| ControlFlow::Continue(())),
         );
         content(&*opened.unwrap().device(device, device).unwrap())
     };

@@ -5,7 +5,6 @@ use block::layer::{Effect, Fault, Rule, Trigger, WriteCache};
 use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::Key;
 use cryptmark_volume::luks2::KeyslotOptions;
-use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Format, Hash, Kdf, Limits, Opening, Secret, Terms, Verdict, VolumeError, luks1, luks2,
 };
@@ -31,7 +30,7 @@ fn key(text: &str) -> Key {
     Key::from_slice(text.as_bytes())
 }
 
-fn go_on(_: Progress) -> ControlFlow<()> {
+fn go_on(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

@@ -6,7 +6,6 @@ use block::{BlockDevice, OperationKind, RamDevice};
 use cipher::{Algorithm, Key, SectorSize};
 use cryptmark_volume::judge::State;
 use cryptmark_volume::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Target};
-use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Access, CryptDevice, Hash, Kdf, Limits, Opening, Secret, Terms, VolumeError, tcrypt,
 };
@@ -91,7 +90,7 @@ fn holds(header: &dyn BlockDevice, data: &dyn BlockDevice, access: Access, expec
     assert!(content(&device)[..expected.len()] == *expected);
 }
 
-fn unwatched(_: Progress) -> ControlFlow<()> {
+fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 

@@ -108,7 +108,7 @@ fn we_open(path: &Path, place: Place, passphrase: &str) -> Option<Unlocked> {
         ..Opening::new(Family::TrueCrypt)
     };
     let secret = Secret::Passphrase(key(passphrase));
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     opening
         .unlock(&device, &secret, &Limits::default(), &watch)
         .ok()

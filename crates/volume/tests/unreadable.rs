@@ -156,7 +156,7 @@ fn the_copy_of_a_veracrypt_header_stands_in_for_it() {
     };
     let bad = without(&device, 0, 512);
     let limits = Limits::default();
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     let unlocked = opening
         .unlock(&bad, &secret("one"), &limits, &watch)
         .unwrap();

@@ -34,11 +34,8 @@ pub fn run(options: &InfoOptions, names: &Names) -> Result<(), Failure> {
             let opening = volume.tcrypt(family)?;
             let secret = options.secret.secret(format, volume.image())?;
             let limits = limits()?;
-            let unlocked = searching(|watch| {
-                opening.unlock(devices.data(), &secret, &limits, &|it| {
-                    watch(it.done, it.total)
-                })
-            })??;
+            let unlocked =
+                searching(|watch| opening.unlock(devices.data(), &secret, &limits, watch))??;
             info::tcrypt(&opening, &unlocked)?
         }
         None => info::header(format, devices.header())?,

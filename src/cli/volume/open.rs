@@ -162,7 +162,7 @@ pub fn unlock(
         None if locked.opens_by_itself() => None,
         _ => Some(secret.secret(locked.format(), volume.image())?),
     };
-    let opened = searching(|watch| locked.unlock(secret.as_ref(), &|it| watch(it.done, it.total)))?;
+    let opened = searching(|watch| locked.unlock(secret.as_ref(), watch))?;
     let opened = opened.map_err(said)?;
     if opened.by_copy {
         eprintln!(

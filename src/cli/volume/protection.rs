@@ -62,11 +62,7 @@ impl ProtectionArguments {
         };
         let secret = Secret::Passphrase(passphrase_in(path)?);
         let limits = limits()?;
-        let unlocked = searching(|watch| {
-            opening.unlock(devices.data(), &secret, &limits, &|it| {
-                watch(it.done, it.total)
-            })
-        })??;
+        let unlocked = searching(|watch| opening.unlock(devices.data(), &secret, &limits, watch))??;
         Ok(unlocked.within_outer(devices.data())?)
     }
 }

@@ -10,7 +10,7 @@
 //! 1024  pool 512   1536  keyslots of 256
 //! ```
 
-use crate::fields::Fields;
+use crate::fields::{Fields, utf16};
 use crate::{Damage, Format, Hash, VolumeError, unaligned};
 use block::BlockDevice;
 use cipher::Mode;
@@ -131,10 +131,7 @@ impl Header {
         }
         let fields = Fields(&bytes[..HEADER_BYTES]);
         if fields.array::<{ LABEL.len() }>(43) != *LABEL {
-            return Err(damaged(Damage::Kind {
-                field: "label".into(),
-                expected: "`BC_KeyGenID`",
-            }));
+            return Err(damaged(Damage::kind("label", "`BC_KeyGenID`")));
         }
         let generator = fields.le16(54);
         if generator != GENERATOR {
@@ -157,7 +154,7 @@ impl Header {
             generator,
             generator_version: fields.le16(56),
             iterations,
-            description: description(&fields.array::<42>(62)),
+            description: utf16(&fields.array::<42>(62)),
             data_start: fields.le64(112),
             data_length: fields.le64(120),
             mode: mode(fields.le32(132))?,
@@ -202,17 +199,6 @@ fn keyslots(fields: &Fields) -> Vec<Keyslot> {
         .collect()
 }
 
-/// UTF-16, up to the first zero.
-fn description(bytes: &[u8; 42]) -> String {
-    let units = bytes
-        .chunks_exact(2)
-        .map(|pair| u16::from_le_bytes([pair[0], pair[1]]));
-    let units = units.take_while(|&unit| unit != 0);
-    char::decode_utf16(units)
-        .map(|unit| unit.unwrap_or(char::REPLACEMENT_CHARACTER))
-        .collect()
-}
-
 fn mode(id: u32) -> Result<Mode, VolumeError> {
     match id {
         0xBC00_0001 => Ok(Mode::Lrw),
@@ -235,10 +221,7 @@ fn hash(id: u32) -> Result<Hash, VolumeError> {
 }
 
 pub(super) fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Bestcrypt,
-        feature: feature.into(),
-    }
+    VolumeError::unsupported(Format::Bestcrypt, feature)
 }
 
 fn damaged(damage: Damage) -> VolumeError {

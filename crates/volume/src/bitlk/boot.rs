@@ -100,9 +100,7 @@ impl Boot {
         };
         let needed = at + 16 + 8 * if on_write.is_some() { 5 } else { 3 };
         if needed > start.len() {
-            return Err(damaged(Damage::Missing {
-                field: "information offsets".into(),
-            }));
+            return Err(damaged(Damage::missing("information offsets")));
         }
         let place = |nth: usize| fields.le64(at + 16 + 8 * nth);
         Ok(Self {

@@ -92,11 +92,11 @@ impl Sealed {
                 tag,
                 ciphertext: ciphertext.to_vec(),
             }),
-            None => Err(Damage::Length {
-                field: "sealed key".into(),
-                bytes: body.len(),
-                rule: "must have at least 28".into(),
-            }),
+            None => Err(Damage::length(
+                "sealed key",
+                body.len(),
+                "must have at least 28",
+            )),
         }
     }
 

@@ -336,11 +336,11 @@ fn bitmap(
 fn record(bytes: &[u8], at: usize, chunks: u64) -> Result<(u64, &[u8]), VolumeError> {
     let bytes = bytes.get(at..).unwrap_or_default();
     let short = |needed: usize| {
-        damaged(Damage::Length {
-            field: "bitmap record".into(),
-            bytes: bytes.len(),
-            rule: format!("needs {needed}").into(),
-        })
+        damaged(Damage::length(
+            "bitmap record",
+            bytes.len(),
+            format!("needs {needed}"),
+        ))
     };
     if bytes.len() < RECORD_HEAD_BYTES {
         return Err(short(RECORD_HEAD_BYTES));
@@ -381,21 +381,21 @@ fn exactly(
     let bytes = unaligned::read_up_to(device, at, length)?;
     match bytes.len() as u64 == length {
         true => Ok(bytes),
-        false => Err(damaged(Damage::Length {
-            field: field.into(),
-            bytes: bytes.len(),
-            rule: format!("needs {length}").into(),
-        })),
+        false => Err(damaged(Damage::length(
+            field,
+            bytes.len(),
+            format!("needs {length}"),
+        ))),
     }
 }
 
 fn check_signature(bytes: &[u8], signature: &'static [u8]) -> Result<(), VolumeError> {
     match bytes.starts_with(signature) {
         true => Ok(()),
-        false => Err(damaged(Damage::Kind {
-            field: "signature of the bitmaps".into(),
-            expected: "one of BitLocker's",
-        })),
+        false => Err(damaged(Damage::kind(
+            "signature of the bitmaps",
+            "one of BitLocker's",
+        ))),
     }
 }
 
@@ -403,7 +403,7 @@ fn check_signature(bytes: &[u8], signature: &'static [u8]) -> Result<(), VolumeE
 fn check_sum(bytes: &[u8], at: usize, what: &'static str) -> Result<(), VolumeError> {
     match Fields(bytes).has_crc32(at) {
         true => Ok(()),
-        false => Err(damaged(Damage::Checksum { what })),
+        false => Err(damaged(Damage::checksum(what))),
     }
 }
 

@@ -218,15 +218,11 @@ impl Header {
                 CopyState::Damaged(damage) => Some(damage),
                 _ => None,
             });
-            return Err(damaged(damage.unwrap_or(Damage::Missing {
-                field: "metadata".into(),
-            })));
+            return Err(damaged(damage.unwrap_or(Damage::missing("metadata"))));
         };
         let on_write = boot.on_write.map(|at| match OnWrite::read(device, at) {
             Err(VolumeError::Header { damage, .. }) => Ok(Err(damage)),
-            Err(error) if error.is_of_place() => Ok(Err(Damage::Missing {
-                field: "bitmaps".into(),
-            })),
+            Err(error) if error.is_of_place() => Ok(Err(Damage::missing("bitmaps"))),
             on_write => on_write.map(Ok),
         });
         copy.header(&boot, copies, on_write.transpose()?)
@@ -238,21 +234,18 @@ impl Copy {
     fn read(device: &dyn BlockDevice, nth: usize, place: u64) -> Result<Self, VolumeError> {
         let bytes = unaligned::read_up_to(device, place, AREA_BYTES)?;
         let cut_off = |needed: usize| {
-            damaged_here(Damage::Length {
-                field: "metadata".into(),
-                bytes: bytes.len(),
-                rule: format!("need {needed}").into(),
-            })
+            damaged(Damage::length(
+                "metadata",
+                bytes.len(),
+                format!("need {needed}"),
+            ))
         };
         if bytes.len() < HEAD_BYTES + CHECK_BYTES {
             return Err(cut_off(HEAD_BYTES + CHECK_BYTES));
         }
         let fields = Fields(&bytes);
         if !bytes.starts_with(&SIGNATURE) {
-            return Err(damaged_here(Damage::Kind {
-                field: "signature".into(),
-                expected: "`-FVE-FS-`",
-            }));
+            return Err(damaged(Damage::kind("signature", "`-FVE-FS-`")));
         }
         let version = fields.le16(10);
         let size = match version {
@@ -263,7 +256,7 @@ impl Copy {
         let most = AREA_BYTES as usize - CHECK_BYTES;
         if !(HEAD_BYTES..=most).contains(&size) {
             let rule = format!("must be {HEAD_BYTES} to {most} bytes");
-            return Err(damaged_here(Damage::number("size", size as u64, rule)));
+            return Err(damaged(Damage::number("size", size as u64, rule)));
         }
         let (metadata, rest) = match bytes.split_at_checked(size) {
             Some((metadata, rest)) if rest.len() >= CHECK_BYTES => (metadata, rest),
@@ -271,9 +264,7 @@ impl Copy {
         };
         let check = Fields(rest);
         if crc32(metadata) != check.le32(4) {
-            return Err(damaged_here(Damage::Checksum {
-                what: "the metadata",
-            }));
+            return Err(damaged(Damage::checksum("the metadata")));
         }
         let copy = Self {
             bytes: metadata.to_vec(),
@@ -286,7 +277,7 @@ impl Copy {
             },
         };
         if copy.places()[nth] != place {
-            return Err(damaged_here(Damage::number(
+            return Err(damaged(Damage::number(
                 "information offset",
                 copy.places()[nth],
                 format!("it was found at {place}"),
@@ -394,9 +385,7 @@ fn first_sectors(
             let place = Fields(place);
             Ok(ByteRange::new(place.le64(0), place.le64(8)))
         }
-        None => Err(damaged(Damage::Missing {
-            field: "first sectors".into(),
-        })),
+        None => Err(damaged(Damage::missing("first sectors"))),
     }
 }
 
@@ -405,20 +394,10 @@ fn digest(rest: &[u8], said: u16) -> Result<Sealed, VolumeError> {
     let entry = rest[..usize::from(said).min(rest.len())]
         .get(CHECK_BYTES..)
         .map(entries);
-    let entry = entry.transpose().map_err(damaged_here)?;
+    let entry = entry.transpose().map_err(damaged)?;
     let first = entry.as_deref().and_then(<[_]>::first);
     match first.filter(|entry| entry.kind == kind::SEALED) {
-        Some(entry) => Sealed::parse(entry.body).map_err(damaged_here),
-        None => Err(damaged_here(Damage::Missing {
-            field: "validation".into(),
-        })),
-    }
-}
-
-/// Damage of one copy, while another may be good.
-fn damaged_here(damage: Damage) -> VolumeError {
-    VolumeError::Header {
-        format: crate::Format::Bitlk,
-        damage,
+        Some(entry) => Sealed::parse(entry.body).map_err(damaged),
+        None => Err(damaged(Damage::missing("validation"))),
     }
 }

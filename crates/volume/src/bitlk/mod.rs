@@ -38,8 +38,5 @@ fn damaged(damage: Damage) -> VolumeError {
 }
 
 fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Bitlk,
-        feature: feature.into(),
-    }
+    VolumeError::unsupported(Format::Bitlk, feature)
 }

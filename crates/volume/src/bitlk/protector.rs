@@ -111,11 +111,11 @@ impl Protector {
     /// Parses the body of a protector's entry.
     pub(super) fn parse(body: &[u8]) -> Result<Self, Damage> {
         if body.len() < HEAD_BYTES {
-            return Err(Damage::Length {
-                field: "volume master key".into(),
-                bytes: body.len(),
-                rule: format!("must have at least {HEAD_BYTES}").into(),
-            });
+            return Err(Damage::length(
+                "volume master key",
+                body.len(),
+                format!("must have at least {HEAD_BYTES}"),
+            ));
         }
         let fields = Fields(body);
         let mut protector = Self {

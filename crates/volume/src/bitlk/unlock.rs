@@ -184,11 +184,7 @@ impl Header {
         let Some(opened) = opened.and_then(|(sealed, key)| sealed.open(key)) else {
             return Ok(None);
         };
-        let missing = |field: &str| {
-            damaged(Damage::Missing {
-                field: field.into(),
-            })
-        };
+        let missing = |field: &str| damaged(Damage::missing(field));
         let master = key_in(&opened).map(|(_, key)| Key::from_slice(key));
         let master = master.ok_or_else(|| missing("volume master key"))?;
         let master = of_256_bits(&master).ok_or_else(|| missing("volume master key"))?;
@@ -207,11 +203,11 @@ impl Header {
             )));
         }
         let key = self.method.data_key(key).ok_or_else(|| {
-            damaged(Damage::Length {
-                field: "full volume encryption key".into(),
-                bytes: key.len(),
-                rule: format!("must have {}", self.method.key_bytes()).into(),
-            })
+            damaged(Damage::length(
+                "full volume encryption key",
+                key.len(),
+                format!("must have {}", self.method.key_bytes()),
+            ))
         })?;
         Ok(Some(Unlocked {
             key,
@@ -224,9 +220,7 @@ impl Header {
         let Some(sealed) = &self.digest else {
             return match self.version {
                 1 => Ok(()),
-                _ => Err(damaged(Damage::Missing {
-                    field: "validation".into(),
-                })),
+                _ => Err(damaged(Damage::missing("validation"))),
             };
         };
         let said = sealed.open(master);
@@ -237,9 +231,9 @@ impl Header {
         });
         match said == Some(&self.sha256[..]) {
             true => Ok(()),
-            false => Err(damaged(Damage::Checksum {
-                what: "the metadata, which the volume's key confirms,",
-            })),
+            false => Err(damaged(Damage::checksum(
+                "the metadata, which the volume's key confirms,",
+            ))),
         }
     }
 }
@@ -346,11 +340,7 @@ fn startup_key(file: &[u8]) -> Result<Option<Offer>, VolumeError> {
             "Check that it is the right file, that its name ends in .BEK, and that it is complete.",
         )
     };
-    let missing = || {
-        broken(Damage::Missing {
-            field: "external key".into(),
-        })
-    };
+    let missing = || broken(Damage::missing("external key"));
     let found = entries(rest).map_err(broken)?.into_iter();
     let mut found =
         found.filter(|entry| entry.role == role::STARTUP_KEY && entry.kind == kind::EXTERNAL_KEY);

@@ -106,6 +106,12 @@ impl VolumeError {
         }
     }
 
+    /// A volume of `format` that uses a `feature` which is not built in.
+    pub(crate) fn unsupported(format: Format, feature: impl Into<Box<str>>) -> Self {
+        let feature = feature.into();
+        Self::Unsupported { format, feature }
+    }
+
     /// The error of writing a header or its copy.
     pub(crate) fn rewritten(error: Self) -> Self {
         Self::Rewritten {

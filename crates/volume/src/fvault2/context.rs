@@ -72,12 +72,9 @@ impl Context {
 /// Parses the property list in `text`.
 pub(super) fn document(text: &str) -> Result<Document<'_>, VolumeError> {
     let parsed = block::xml::is_simple(text).then(|| Document::parse(text).ok());
-    parsed.flatten().ok_or_else(|| {
-        damaged(Damage::Kind {
-            field: "property list".into(),
-            expected: "XML",
-        })
-    })
+    parsed
+        .flatten()
+        .ok_or_else(|| damaged(Damage::kind("property list", "XML")))
 }
 
 /// The value of the key `name` in `dict`.
@@ -89,12 +86,9 @@ pub(super) fn value<'a, 'input>(dict: Node<'a, 'input>, name: &str) -> Option<No
 
 fn data(node: Node, name: &str) -> Result<Vec<u8>, VolumeError> {
     let text: String = node.text().unwrap_or_default().split_whitespace().collect();
-    STANDARD.decode(text).map_err(|_| {
-        damaged(Damage::Kind {
-            field: name.into(),
-            expected: "in base 64",
-        })
-    })
+    STANDARD
+        .decode(text)
+        .map_err(|_| damaged(Damage::kind(name, "in base 64")))
 }
 
 fn user(dict: Node, wrapped: Node) -> Result<User, VolumeError> {
@@ -102,11 +96,11 @@ fn user(dict: Node, wrapped: Node) -> Result<User, VolumeError> {
     let name = "PassphraseWrappedKEKStruct";
     let bytes = data(wrapped, name)?;
     if bytes.len() < BYTES {
-        return Err(damaged(Damage::Length {
-            field: name.into(),
-            bytes: bytes.len(),
-            rule: format!("must have at least {BYTES}").into(),
-        }));
+        return Err(damaged(Damage::length(
+            name,
+            bytes.len(),
+            format!("must have at least {BYTES}"),
+        )));
     }
     let fields = Fields(&bytes);
     let text = |name| {

@@ -106,11 +106,7 @@ impl Header {
             }
             Ok(())
         })?;
-        let missing = |field: &str| {
-            damaged(Damage::Missing {
-                field: field.into(),
-            })
-        };
+        let missing = |field: &str| damaged(Damage::missing(field));
         let (_, volume) = found.volume.ok_or_else(|| missing("logical volume"))?;
         let (_, extents) = found.extents.ok_or_else(|| missing("extents"))?;
         let context = found
@@ -162,11 +158,7 @@ impl LogicalVolume {
             )
         });
         let family = text("familyUUID").and_then(|family| Uuid::parse_str(family).ok());
-        let missing = |field: &str| {
-            damaged(Damage::Missing {
-                field: field.into(),
-            })
-        };
+        let missing = |field: &str| damaged(Damage::missing(field));
         Ok(Self {
             family: family.ok_or_else(|| missing("com.apple.corestorage.lv.familyUUID"))?,
             size: size.ok_or_else(|| missing("com.apple.corestorage.lv.size"))?,

@@ -60,9 +60,7 @@ impl Physical {
             });
         }
         if !is_whole(&start) {
-            return Err(damaged(Damage::Checksum {
-                what: "the physical volume's header",
-            }));
+            return Err(damaged(Damage::checksum("the physical volume's header")));
         }
         let fields = Fields(&start);
         let block_bytes = u64::from(fields.le32(96));
@@ -130,15 +128,11 @@ impl Physical {
             }
         }
         let Some((_, place)) = newest else {
-            return Err(damaged(Damage::Checksum {
-                what: "every disk label",
-            }));
+            return Err(damaged(Damage::checksum("every disk label")));
         };
         let told = unaligned::read_up_to(device, place, 40)?;
         if told.len() < 40 {
-            return Err(damaged(Damage::Missing {
-                field: "volume groups descriptor".into(),
-            }));
+            return Err(damaged(Damage::missing("volume groups descriptor")));
         }
         let fields = Fields(&told);
         let start = fields.le64(32).saturating_mul(self.block_bytes);

@@ -28,8 +28,5 @@ fn damaged(damage: Damage) -> VolumeError {
 }
 
 fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Fvault2,
-        feature: feature.into(),
-    }
+    VolumeError::unsupported(Format::Fvault2, feature)
 }

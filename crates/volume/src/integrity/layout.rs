@@ -181,9 +181,7 @@ impl Superblock {
             bytes.fold(0, |value, &byte| value << 8 | u64::from(byte))
         };
         if !bytes.starts_with(MAGIC) {
-            return Err(damaged(Damage::Missing {
-                field: "the superblock of dm-integrity".into(),
-            }));
+            return Err(damaged(Damage::missing("the superblock of dm-integrity")));
         }
         let version = bytes[8];
         if !KNOWN_VERSIONS.contains(&version) {
@@ -359,8 +357,5 @@ fn refuse(field: &str, value: u64, rule: impl Into<Box<str>>) -> VolumeError {
 }
 
 fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Luks2,
-        feature: feature.into(),
-    }
+    VolumeError::unsupported(Format::Luks2, feature)
 }

@@ -316,15 +316,14 @@ impl Seal {
 
 /// The error of a cipher that is not supported here.
 pub(super) fn unsupported(encryption: &str, kind: &str) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Luks2,
-        feature: format!(
+    VolumeError::unsupported(
+        Format::Luks2,
+        format!(
             "`{}` with integrity `{}`",
             printable(encryption),
             printable(kind)
-        )
-        .into(),
-    }
+        ),
+    )
 }
 
 /// The associated data of a sector: its number, then its IV.

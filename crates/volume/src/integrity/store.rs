@@ -67,11 +67,8 @@ impl<D: BlockDevice> Store<D> {
     /// [`VolumeError::Header`] if the journal is damaged,
     /// [`VolumeError::Block`].
     pub(super) fn open(device: D, layout: Layout, access: Access) -> Result<Self, VolumeError> {
-        let state = scan(&device, &layout)?.ok_or_else(|| {
-            damaged(Damage::Checksum {
-                what: "dm-integrity's journal",
-            })
-        })?;
+        let state = scan(&device, &layout)?
+            .ok_or_else(|| damaged(Damage::checksum("dm-integrity's journal")))?;
         let journal = match access {
             Access::Read => Journal::Read(newer(&device, &layout, &state)?),
             Access::Write => Journal::Write(Ring {

@@ -203,13 +203,13 @@ impl Header {
         for area in areas {
             let (slot, area) = area?;
             if area.offset < HEADER_BYTES {
-                return Err(overlap(named(slot), "the header"));
+                return Err(Damage::overlap(named(slot), "the header"));
             }
             if self.payload_offset != 0 && area.end().is_none_or(|end| end > self.payload_offset) {
-                return Err(overlap(named(slot), "the data"));
+                return Err(Damage::overlap(named(slot), "the data"));
             }
             if let Some((other, _)) = before.iter().find(|(_, other)| area.overlaps(*other)) {
-                return Err(overlap(named(*other), named(slot)));
+                return Err(Damage::overlap(named(*other), named(slot)));
             }
             before.push((slot, area));
         }
@@ -236,7 +236,7 @@ impl Header {
         }
         self.check_areas(self.areas().map(Ok)).map_err(damaged)?;
         if (1..FIRST_PAGE).contains(&self.payload_offset) {
-            return Err(damaged(overlap("the data", "the header")));
+            return Err(damaged(Damage::overlap("the data", "the header")));
         }
         Ok(())
     }
@@ -384,13 +384,6 @@ fn whole(bytes: &[u8]) -> Result<&[u8; HEADER_BYTES as usize], VolumeError> {
             got: bytes.len() as u64,
         })
     })
-}
-
-fn overlap(first: impl Into<Box<str>>, second: impl Into<Box<str>>) -> Damage {
-    Damage::Overlap {
-        first: first.into(),
-        second: second.into(),
-    }
 }
 
 fn damaged(damage: Damage) -> VolumeError {

@@ -30,14 +30,6 @@ impl Header {
         Ok(header)
     }
 
-    /// Writes it to the start of `device` again.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn write_again(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
-        self.write(device)
-    }
-
     /// The key slots in use whose key material is lost. A part of it cannot be read, or is not
     /// noise as it must be.
     ///

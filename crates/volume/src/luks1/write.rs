@@ -297,7 +297,11 @@ impl Header {
         Ok(())
     }
 
-    pub(super) fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
+    /// Writes it to the start of `device`.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         self.check_to_write()?;
         let bytes = self.bytes();
         unaligned::write_verified(device, 0, &bytes)?;

@@ -31,6 +31,9 @@ pub(super) const HEADER_SIZES: [u64; 9] = [
     4 << 20,
 ];
 
+/// Where the UUID is.
+pub(super) const UUID_AT: std::ops::Range<usize> = 168..208;
+
 const CHECKSUM_AT: usize = 448;
 const CHECKSUM_BYTES: usize = 64;
 

@@ -4,7 +4,7 @@
 //! device of its own holds the journal, both keys and both ciphers, as in an encryption in place. A
 //! token in it keeps the headers of the other format that are to be written at the end.
 
-use super::create::digest_json;
+use super::create::{crypt_json, digest_json};
 use super::keyslots::{KeyslotOptions, insert};
 use super::read::Header;
 use super::reencrypt::{Announcement, Backup, Keys, flagged};
@@ -233,10 +233,7 @@ fn seal(headers: &[KeptHeader], key: &Key) -> Result<Key, VolumeError> {
 }
 
 fn too_little() -> VolumeError {
-    VolumeError::Unsupported {
-        format: crate::Format::Luks2,
-        feature: "a reencryption with an incomplete description".into(),
-    }
+    super::unsupported("a reencryption with an incomplete description")
 }
 
 /// The bytes that stand in the place of `header` while the data is reencrypted.
@@ -264,12 +261,7 @@ fn kept_json(header: &KeptHeader, data: &dyn BlockDevice) -> Result<Value, Volum
 
 /// A mapping as a segment.
 fn segment(mapping: &Mapping) -> Value {
-    json!({
-        "type": "crypt",
-        "offset": mapping.data.offset.to_string(),
-        "size": mapping.data.length.to_string(),
-        "iv_tweak": mapping.first.get().to_string(),
-        "encryption": mapping.spec.to_string(),
-        "sector_size": mapping.layout.size.bytes(),
-    })
+    let size = mapping.data.length.to_string().into();
+    let cipher = (mapping.spec.to_string(), mapping.layout.size.bytes());
+    crypt_json(mapping.data.offset, size, mapping.first.get(), cipher)
 }

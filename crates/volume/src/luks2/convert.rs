@@ -6,7 +6,7 @@
 //! complete.
 
 use super::binary::{Binary, Place};
-use super::create::{DATA_OFFSET, HEADER_SIZE};
+use super::create::{DATA_OFFSET, HEADER_SIZE, crypt_json};
 use super::keyslots::{STRIPES, keyslot_json};
 use super::metadata::Metadata;
 use super::read::{Header, Recovered};
@@ -49,10 +49,10 @@ impl Header {
         }
         let behind = unaligned::read_up_to(device, old.material_end(end), LUKSMETA.len() as u64)?;
         if *behind == LUKSMETA {
-            return Err(VolumeError::Unsupported {
-                format: Format::Luks1,
-                feature: "luksmeta metadata after its keyslots".into(),
-            });
+            return Err(VolumeError::unsupported(
+                Format::Luks1,
+                "luksmeta metadata after its keyslots",
+            ));
         }
         old.move_material(device, ByteRange::new(start, length))?;
 
@@ -97,7 +97,7 @@ fn check(old: &luks1::Header) -> Result<(), VolumeError> {
 
 /// The JSON that says what `old` says, as cryptsetup writes it.
 pub(crate) fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, Value> {
-    let spec = old.spec.to_string();
+    let cipher = (old.spec.to_string(), SECTOR as usize);
     let hash = old.hash.name();
     let mut keyslots = Map::new();
     for (slot, keyslot) in old.keyslots.iter().enumerate() {
@@ -113,14 +113,7 @@ pub(crate) fn document(old: &luks1::Header, keyslots_size: u64) -> Map<String, V
     let Value::Object(json) = json!({
         "tokens": {},
         "segments": {
-            "0": {
-                "type": "crypt",
-                "offset": old.payload_offset.to_string(),
-                "size": "dynamic",
-                "iv_tweak": "0",
-                "encryption": spec,
-                "sector_size": SECTOR,
-            },
+            "0": crypt_json(old.payload_offset, "dynamic".into(), 0, cipher),
         },
         "digests": {
             "0": {

@@ -2,7 +2,7 @@
 
 use super::binary::{Binary, HEADER_SIZES};
 use super::keyslots::{KeyslotOptions, SALT_BYTES};
-use super::metadata::{Metadata, SegmentSize};
+use super::metadata::Metadata;
 use super::read::{Header, Recovered};
 use crate::luks::{DIGEST_ITERATIONS, check_new_key, checked_text, checked_uuid, digest_of};
 use crate::{Format, Hash, Kdf, SealedSpec, VolumeError, unaligned};
@@ -218,8 +218,8 @@ impl Header {
         let (number, _) = self.data_segment()?;
         let (segment, _) = self.only_segment()?;
         match segment.size {
-            SegmentSize::Dynamic => Ok(()),
-            SegmentSize::Fixed(_) => self.commit(device, |json| {
+            None => Ok(()),
+            Some(_) => self.commit(device, |json| {
                 json["segments"][number.to_string()]["size"] = bytes.to_string().into();
             }),
         }
@@ -255,18 +255,12 @@ fn document(
         DataCipher::Plain(spec) => spec.to_string(),
         DataCipher::Sealed(spec) => spec.encryption().to_owned(),
     };
+    let sector_bytes = creation.sector_size.bytes();
     let mut json = json!({
         "keyslots": {},
         "tokens": {},
         "segments": {
-            "0": {
-                "type": "crypt",
-                "offset": data_offset.to_string(),
-                "size": "dynamic",
-                "iv_tweak": "0",
-                "encryption": encryption,
-                "sector_size": creation.sector_size.bytes(),
-            },
+            "0": crypt_json(data_offset, "dynamic".into(), 0, (encryption, sector_bytes)),
         },
         "digests": {
             "0": digest_json(volume_key, &[], &[0])?,
@@ -287,6 +281,23 @@ fn document(
         unreachable!("it was written as an object")
     };
     Ok(object)
+}
+
+/// A segment of data from byte `offset` on, encrypted by this cipher in sectors of so many bytes.
+pub(super) fn crypt_json(
+    offset: u64,
+    size: Value,
+    iv_tweak: u64,
+    (encryption, sector_bytes): (String, usize),
+) -> Value {
+    json!({
+        "type": "crypt",
+        "offset": offset.to_string(),
+        "size": size,
+        "iv_tweak": iv_tweak.to_string(),
+        "encryption": encryption,
+        "sector_size": sector_bytes,
+    })
 }
 
 /// The digest of a key, for these keyslots and segments.

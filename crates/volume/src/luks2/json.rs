@@ -21,10 +21,7 @@ const MOST_VALUES: usize = 1 << 16;
 
 /// The JSON object that begins `area`; what follows it must be zeros.
 pub(super) fn object(area: &[u8]) -> Result<Map<String, Value>, Damage> {
-    let kind = |expected| Damage::Kind {
-        field: "json".into(),
-        expected,
-    };
+    let kind = |expected| Damage::kind("json", expected);
     let end = area.iter().position(|&byte| byte == 0);
     let end = end.ok_or_else(|| kind("text that ends with a zero byte"))?;
     let (text, behind) = area.split_at(end);
@@ -192,7 +189,7 @@ impl<'a> Node<'a> {
                 value,
                 path: name.to_owned(),
             }),
-            None => Err(Damage::Missing { field: name.into() }),
+            None => Err(Damage::missing(name)),
         }
     }
 
@@ -202,10 +199,7 @@ impl<'a> Node<'a> {
     }
 
     fn kind(&self, expected: &'static str) -> Damage {
-        Damage::Kind {
-            field: self.path.as_str().into(),
-            expected,
-        }
+        Damage::kind(self.path.as_str(), expected)
     }
 
     /// A number here that makes no sense.
@@ -215,11 +209,7 @@ impl<'a> Node<'a> {
 
     /// So many bytes here, which make no sense.
     pub(super) fn refuse_length(&self, bytes: usize, rule: impl Into<Box<str>>) -> Damage {
-        Damage::Length {
-            field: self.path.as_str().into(),
-            bytes,
-            rule: rule.into(),
-        }
+        Damage::length(self.path.as_str(), bytes, rule)
     }
 
     /// A text here that is not known.
@@ -234,9 +224,8 @@ impl<'a> Node<'a> {
 
     /// The member `name`, which must be there.
     pub(super) fn get(&self, name: &str) -> Result<Self, Damage> {
-        self.find(name)?.ok_or_else(|| Damage::Missing {
-            field: format!("{}.{name}", self.path).into(),
-        })
+        self.find(name)?
+            .ok_or_else(|| Damage::missing(format!("{}.{name}", self.path)))
     }
 
     /// The member `name`, if it is there.
@@ -264,10 +253,7 @@ impl<'a> Node<'a> {
             let number = digits(name).and_then(|number| u32::try_from(number).ok());
             match number.filter(|number| number.to_string() == *name) {
                 Some(number) => Ok((number, Self { value, path })),
-                None => Err(Damage::Kind {
-                    field: path.into(),
-                    expected: "named by a valid number",
-                }),
+                None => Err(Damage::kind(path, "named by a valid number")),
             }
         };
         self.object()?.iter().map(member).collect()

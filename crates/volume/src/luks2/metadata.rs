@@ -110,8 +110,8 @@ pub enum Priority {
 pub struct Segment {
     /// Its first byte on the data's device.
     pub offset: u64,
-    /// Its length.
-    pub size: SegmentSize,
+    /// Its length, bytes; `None` goes to the end of the device.
+    pub size: Option<u64>,
     /// The kind of its data.
     pub kind: SegmentKind,
     /// `backup-final` and others, while the volume is reencrypted.
@@ -122,16 +122,7 @@ pub struct Segment {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SegmentKind {
     /// Encrypted data.
-    Crypt {
-        /// Cipher, mode and IV generator in dm-crypt's notation.
-        encryption: String,
-        /// Encryption sector size.
-        sector_size: SectorSize,
-        /// IV number of its first sector, in units of 512 bytes.
-        iv_tweak: u64,
-        /// Tags beside the data.
-        integrity: Option<Integrity>,
-    },
+    Crypt(Crypt),
     /// Data as it is.
     Linear,
     /// Data of another kind, which cannot be used here.
@@ -141,6 +132,19 @@ pub enum SegmentKind {
         /// The unknown part.
         why: Box<Damage>,
     },
+}
+
+/// How the data of a segment are encrypted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Crypt {
+    /// Cipher, mode and IV generator in dm-crypt's notation.
+    pub encryption: String,
+    /// Encryption sector size.
+    pub sector_size: SectorSize,
+    /// IV number of its first sector, in units of 512 bytes.
+    pub iv_tweak: u64,
+    /// Tags beside the data.
+    pub integrity: Option<Integrity>,
 }
 
 /// `integrity` of a segment: its data go through dm-integrity.
@@ -154,15 +158,6 @@ pub struct Integrity {
     pub journal_encryption: String,
     /// The journal's integrity algorithm, or `none`.
     pub journal_integrity: String,
-}
-
-/// Length of a segment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SegmentSize {
-    /// To the end of the device.
-    Dynamic,
-    /// So many bytes.
-    Fixed(u64),
 }
 
 /// A digest, which verifies that a key is the right one.
@@ -241,10 +236,10 @@ impl Metadata {
                 return Err(Damage::number(field, area.offset, rule));
             }
             if let Some((other, _)) = before.iter().find(|(_, other)| area.overlaps(*other)) {
-                return Err(Damage::Overlap {
-                    first: format!("the areas of keyslots {other}").into(),
-                    second: number.to_string().into(),
-                });
+                return Err(Damage::overlap(
+                    format!("the areas of keyslots {other}"),
+                    number.to_string(),
+                ));
             }
             before.push((number, area));
         }
@@ -265,9 +260,7 @@ impl Metadata {
     /// and after a reencryption. They do not overlap, and none but the last in
     /// use goes to the end of the device.
     fn check_segments(&self) -> Result<(), Damage> {
-        let missing = |number: u32| Damage::Missing {
-            field: format!("segments.{number}").into(),
-        };
+        let missing = |number: u32| Damage::missing(format!("segments.{number}"));
         let mut numbers = (0..).zip(self.segments.keys());
         if let Some((expected, _)) = numbers.find(|(expected, number)| expected != *number) {
             return Err(missing(expected));
@@ -286,17 +279,14 @@ impl Metadata {
         }
         for (at, (first, a)) in used.iter().enumerate() {
             for (second, b) in &used[at + 1..] {
-                let end = |segment: &Segment| match segment.size {
-                    SegmentSize::Dynamic => None,
-                    SegmentSize::Fixed(size) => segment.offset.checked_add(size),
-                };
+                let end = |segment: &Segment| segment.offset.checked_add(segment.size?);
                 let before = |a: &Segment, b: &Segment| end(a).is_some_and(|end| end <= b.offset);
                 // The first of two has an end, wherever the second lies.
-                if a.size == SegmentSize::Dynamic || !(before(a, b) || before(b, a)) {
-                    return Err(Damage::Overlap {
-                        first: format!("segments {first}").into(),
-                        second: second.to_string().into(),
-                    });
+                if a.size.is_none() || !(before(a, b) || before(b, a)) {
+                    return Err(Damage::overlap(
+                        format!("segments {first}"),
+                        second.to_string(),
+                    ));
                 }
             }
         }
@@ -305,37 +295,28 @@ impl Metadata {
 
     fn check_digests(&self) -> Result<(), Damage> {
         for (number, digest) in &self.digests {
-            let keyslots = digest.keyslots.iter();
-            let segments = digest.segments.iter();
-            for (name, stray) in [
-                (
-                    "keyslots",
-                    keyslots
-                        .copied()
-                        .find(|slot| !self.keyslots.contains_key(slot)),
-                ),
-                (
-                    "segments",
-                    segments.copied().find(|of| !self.segments.contains_key(of)),
-                ),
-            ] {
-                if let Some(stray) = stray {
-                    let field = format!("digests.{number}.{name}");
-                    return Err(Damage::number(
-                        field,
-                        stray,
-                        "there is none with that number",
-                    ));
+            let check = |name: &str, listed: &[u32], is_there: &dyn Fn(&u32) -> bool| {
+                let rule = "there is none with that number";
+                match listed.iter().find(|it| !is_there(it)) {
+                    Some(stray) => {
+                        let field = format!("digests.{number}.{name}");
+                        Err(Damage::number(field, *stray, rule))
+                    }
+                    None => Ok(()),
                 }
-            }
+            };
+            check("keyslots", &digest.keyslots, &|it| {
+                self.keyslots.contains_key(it)
+            })?;
+            check("segments", &digest.segments, &|it| {
+                self.segments.contains_key(it)
+            })?;
         }
         for (number, segment) in &self.segments {
             let mut digests = self.digests.values();
             let listed = digests.any(|digest| digest.segments.contains(number));
-            if !listed && matches!(segment.kind, SegmentKind::Crypt { .. }) {
-                return Err(Damage::Missing {
-                    field: format!("the digest of segments.{number}").into(),
-                });
+            if !listed && segment.crypt().is_some() {
+                return Err(Damage::missing(format!("the digest of segments.{number}")));
             }
         }
         Ok(())
@@ -356,6 +337,14 @@ impl Segment {
     /// Whether it describes the volume before or after a reencryption, and not now.
     pub fn is_backup(&self) -> bool {
         self.flags.iter().any(|flag| flag.starts_with("backup-"))
+    }
+
+    /// How its data are encrypted, if they are.
+    pub fn crypt(&self) -> Option<&Crypt> {
+        match &self.kind {
+            SegmentKind::Crypt(crypt) => Some(crypt),
+            SegmentKind::Linear | SegmentKind::Other { .. } => None,
+        }
     }
 
     /// Whether the drive encrypts its data (OPAL).
@@ -453,9 +442,7 @@ fn keyslot(node: &Node) -> Result<Keyslot, Damage> {
         return Ok(other(kind_node.unknown(kind)));
     }
     rules::passphrase_keyslot(node)?;
-    let range = range.ok_or_else(|| Damage::Missing {
-        field: format!("{}.offset", area.path()).into(),
-    })?;
+    let range = range.ok_or_else(|| Damage::missing(format!("{}.offset", area.path())))?;
     match passphrase_keyslot(node, &area, range) {
         Ok(keyslot) => Ok(Keyslot::Luks2(Box::new(keyslot))),
         Err(why) => Ok(other(why)),
@@ -562,11 +549,11 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
     }
     let size_node = node.get("size")?;
     let size = match size_node.text()? {
-        "dynamic" => SegmentSize::Dynamic,
+        "dynamic" => None,
         _ => match size_node.big_number()? {
             0 => return Err(size_node.refuse(0, "must be more")),
             bytes if !bytes.is_multiple_of(512) => return Err(size_node.refuse(bytes, sectors)),
-            bytes => SegmentSize::Fixed(bytes),
+            bytes => Some(bytes),
         },
     };
     let other = |why: Damage| SegmentKind::Other {
@@ -581,7 +568,7 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
             if bytes == 0 || !bytes.is_multiple_of(512) {
                 return Err(sector_size.refuse(bytes.into(), sectors));
             }
-            if let SegmentSize::Fixed(size) = size
+            if let Some(size) = size
                 && !size.is_multiple_of(bytes.into())
             {
                 let rule = format!("must be made of sectors of {bytes} bytes");
@@ -593,12 +580,12 @@ fn segment(node: &Node) -> Result<Segment, Damage> {
             match (SectorSize::from_bytes(bytes), integrity) {
                 (_, Some(Err(why))) => other(why),
                 (None, _) => other(sector_size.unknown(&bytes.to_string())),
-                (Some(sector_size), integrity) => SegmentKind::Crypt {
+                (Some(sector_size), integrity) => SegmentKind::Crypt(Crypt {
                     encryption,
                     sector_size,
                     iv_tweak,
                     integrity: integrity.and_then(Result::ok),
-                },
+                }),
             }
         }
         unknown => other(kind_node.unknown(unknown)),

@@ -80,8 +80,8 @@ pub use binary::{Binary, Place};
 pub use borrowed::KeptHeader;
 #[doc(hidden)]
 pub use metadata::{
-    Af, Config, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
-    SegmentKind, SegmentSize, Verifier,
+    Af, Config, Crypt, Digest, Integrity, Keyslot, Metadata, PassphraseKeyslot, Priority, Segment,
+    SegmentKind, Verifier,
 };
 #[doc(hidden)]
 pub use read::Recovered;
@@ -97,3 +97,9 @@ pub use tokens::Token;
 
 pub(crate) use convert::document;
 pub(crate) use read::has_second_copy;
+
+use crate::{Format, VolumeError};
+
+fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
+    VolumeError::unsupported(Format::Luks2, feature)
+}

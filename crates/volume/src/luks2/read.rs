@@ -186,7 +186,7 @@ fn parse(binary: Binary, place: Place, whole: &[u8]) -> Result<Header, Damage> {
         });
     }
     if !checksum_fits(binary.checksum_hash, whole) {
-        return Err(Damage::Checksum { what: "the header" });
+        return Err(Damage::checksum("the header"));
     }
     let json = json::object(&whole[BINARY_BYTES..])?;
     Ok(Header {

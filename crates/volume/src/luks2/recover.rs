@@ -5,7 +5,7 @@
 //! binary header suffices to open the volume. In that case only a passphrase can prove that the
 //! JSON is right.
 
-use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, checksum_fits};
+use super::binary::{BINARY_BYTES, Binary, HEADER_SIZES, Place, UUID_AT, checksum_fits};
 use super::json;
 use super::metadata::{Keyslot, Metadata};
 use super::read::{Header, Recovered};
@@ -50,9 +50,6 @@ pub struct OtherCopy {
     pub newer: Option<Rebuilt>,
 }
 
-/// Where the first header has its UUID, bytes.
-const UUID_AT: usize = 168;
-
 #[doc(hidden)]
 impl Header {
     /// The name of foreign data in the place of the unusable copy, if there are any that have a
@@ -80,7 +77,7 @@ impl Header {
         }
         let start = read_what_can_be(device, ByteRange::new(0, BINARY_BYTES as u64))?;
         let uuid = self.binary.uuid.to_string();
-        let named = start.get(UUID_AT..);
+        let named = start.get(UUID_AT);
         let is_own = start.starts_with(MAGIC)
             || named.is_some_and(|named| !uuid.is_empty() && named.starts_with(uuid.as_bytes()));
         let is_blank = start.windows(2).all(|pair| pair[0] == pair[1]);

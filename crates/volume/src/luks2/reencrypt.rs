@@ -25,12 +25,13 @@ use self::plan::{Kind, Plan, Progress, Protection, slot_of};
 use self::step::Devices;
 use super::create::digest_json;
 use super::keyslots::forget;
-use super::metadata::{Segment, SegmentKind, SegmentSize};
+use super::metadata::{Segment, SegmentKind};
 use super::read::Header;
+use super::unsupported;
 use crate::damage::printable;
 use crate::error::standing;
 use crate::keyslot::wipe;
-use crate::{Access, Format, Limits, Row, Secret, Storage, VolumeError};
+use crate::{Access, Limits, Row, Secret, Storage, VolumeError};
 use block::transfer::Report;
 use block::{AlignedBuffer, BlockDevice, ByteRange};
 use cipher::{Key, SectorSize};
@@ -137,13 +138,18 @@ impl Header {
     #[cfg(target_os = "linux")]
     #[doc(hidden)]
     pub fn reencrypted_by(&self) -> Option<block::hold::Users> {
+        let name = self.reencryption_lock().filter(|_| self.is_reencrypting());
+        block::hold::resource_users(&name?)
+    }
+
+    /// The name of the lock under which cryptsetup reencrypts the volume, if it has one.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn reencryption_lock(&self) -> Option<String> {
         let uuid = self.binary.uuid.lossy();
         // The header says what it likes, and this is going to be the name of a file.
         let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-        match self.is_reencrypting() && uuid.bytes().all(plain) {
-            true => block::hold::resource_users(&format!("LUKS2-reencryption-{uuid}")),
-            false => None,
-        }
+        let is_plain = uuid.bytes().all(plain);
+        is_plain.then(|| format!("LUKS2-reencryption-{uuid}"))
     }
 
     /// Whether all the data are decrypted, and no reencryption is left to end.
@@ -167,14 +173,8 @@ impl Header {
         let mut segments = self.metadata.segments.values();
         let is_final = |flag: &String| flag == Backup::Final.flag();
         let last = segments.find(|segment| segment.flags.iter().any(is_final))?;
-        match &last.kind {
-            SegmentKind::Crypt {
-                encryption,
-                sector_size,
-                ..
-            } => Some((encryption, *sector_size)),
-            _ => None,
-        }
+        let crypt = last.crypt()?;
+        Some((&crypt.encryption, crypt.sector_size))
     }
 
     /// The length that a file should have after the encryption that has begun, if the file was made
@@ -183,10 +183,8 @@ impl Header {
     pub fn length_afterwards(&self) -> Option<u64> {
         let encrypts = self.reencryption_mode() == Some("encrypt");
         let grown = encrypts && self.metadata.tokens.values().any(|kind| kind == GROWN);
-        match self.backup(Backup::Previous).filter(|_| grown)?.size {
-            SegmentSize::Fixed(length) => self.backup(Backup::Final)?.offset.checked_add(length),
-            SegmentSize::Dynamic => None,
-        }
+        let length = self.backup(Backup::Previous).filter(|_| grown)?.size?;
+        self.backup(Backup::Final)?.offset.checked_add(length)
     }
 
     /// The segment that tells of the volume before or after.
@@ -208,10 +206,8 @@ impl Header {
     #[doc(hidden)]
     pub fn fill_device(&mut self, device: &dyn BlockDevice) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
-        let fills = match segment.size {
-            SegmentSize::Fixed(size) => segment.offset + size == device.geometry().size,
-            SegmentSize::Dynamic => false,
-        };
+        let end = segment.size.map(|size| segment.offset + size);
+        let fills = end == Some(device.geometry().size);
         self.commit(device, |json| {
             if fills {
                 json["segments"][number.to_string()]["size"] = "dynamic".into();
@@ -235,7 +231,7 @@ impl Header {
             && new.is_some()
             && old != new
             && now == new
-            && matches!(segment.kind, SegmentKind::Crypt { .. })
+            && segment.crypt().is_some()
             && (segment.offset, &segment.kind) == (last.offset, &last.kind)
     }
 
@@ -434,7 +430,7 @@ impl Header {
             .collect();
         // The file is cut there.
         let size = match plan.last.kind {
-            SegmentKind::Crypt { .. } if self.length_afterwards().is_none() => None,
+            SegmentKind::Crypt(_) if self.length_afterwards().is_none() => None,
             _ => Some(plan.length.to_string()),
         };
         // A header apart is there still, and nothing else tells what has become of the data.
@@ -576,10 +572,7 @@ impl Header {
                     ));
                 }
                 _ => {
-                    return Err(VolumeError::Unsupported {
-                        format: Format::Luks2,
-                        feature: format!("`{}`", printable(name)).into(),
-                    });
+                    return Err(unsupported(format!("`{}`", printable(name))));
                 }
             }
         }

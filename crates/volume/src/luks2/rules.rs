@@ -191,9 +191,7 @@ fn opal(number: u32, node: &Node, digests: &[(u32, Node)]) -> Result<(), Damage>
             }
         }
     }
-    Err(Damage::Missing {
-        field: format!("the digest of segments.{number}").into(),
-    })
+    Err(Damage::missing(format!("the digest of segments.{number}")))
 }
 
 fn requirements<'a>(config: &Node<'a>) -> Result<Vec<&'a str>, Damage> {
@@ -256,9 +254,7 @@ fn online(keyslots: &Node, segments: &[(u32, Node)], required: &[&str]) -> Resul
                 return Ok(segment);
             }
         }
-        Err(Damage::Missing {
-            field: format!("the segment with the flag {name}").into(),
-        })
+        Err(Damage::missing(format!("the segment with the flag {name}")))
     };
     let (last, first) = (flagged("backup-final")?, flagged("backup-previous")?);
     for (_, segment) in segments {
@@ -267,10 +263,10 @@ fn online(keyslots: &Node, segments: &[(u32, Node)], required: &[&str]) -> Resul
         }
         let moving = is_flagged(segment, |flag| flag == "in-reencryption")?;
         if !(same_kind(segment, last)? || (!moving && same_kind(segment, first)?)) {
-            return Err(Damage::Kind {
-                field: segment.path().into(),
-                expected: "as the segments before or after the reencryption",
-            });
+            return Err(Damage::kind(
+                segment.path(),
+                "as the segments before or after the reencryption",
+            ));
         }
     }
     Ok(())

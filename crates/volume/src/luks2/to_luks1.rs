@@ -6,9 +6,9 @@
 //! written first, and from then on LUKS2's second copy counts. The first sector
 //! makes a LUKS1 volume of it, at once. Last, LUKS2's copies are wiped.
 
-use super::binary::{BINARY_BYTES, HEADER_SIZES, SECOND_MAGIC};
+use super::binary::{BINARY_BYTES, HEADER_SIZES, SECOND_MAGIC, UUID_AT};
 use super::keyslots::STRIPES;
-use super::metadata::{Keyslot, PassphraseKeyslot, SegmentKind, SegmentSize};
+use super::metadata::{Keyslot, PassphraseKeyslot};
 use super::read::Header;
 use crate::keyslot::{SECTOR, wipe};
 use crate::{Format, Hash, Instead, Kdf, VolumeError, luks1, unaligned};
@@ -97,30 +97,24 @@ impl Header {
     /// The data's cipher and first byte.
     fn data_of_luks1(&self) -> Result<(CipherSpec, u64), VolumeError> {
         let (_, segment) = self.data_segment()?;
-        let SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            iv_tweak,
-            integrity,
-        } = &segment.kind
-        else {
-            return Err(lacks("data that are not encrypted"));
-        };
-        if *sector_size != SectorSize::B512 {
-            return Err(lacks(format!("sectors of {} bytes", sector_size.bytes())));
+        let not_encrypted = || lacks("data that are not encrypted");
+        let crypt = segment.crypt().ok_or_else(not_encrypted)?;
+        if crypt.sector_size != SectorSize::B512 {
+            let bytes = crypt.sector_size.bytes();
+            return Err(lacks(format!("sectors of {bytes} bytes")));
         }
-        if integrity.is_some() {
+        if crypt.integrity.is_some() {
             return Err(lacks("integrity tags"));
         }
-        if *iv_tweak != 0 || segment.size != SegmentSize::Dynamic {
+        if crypt.iv_tweak != 0 || segment.size.is_some() {
             return Err(lacks("data of a fixed size or with an IV offset"));
         }
         if !segment.offset.is_multiple_of(SECTOR) || segment.offset / SECTOR > u32::MAX.into() {
             return Err(lacks(format!("data from byte {} on", segment.offset)));
         }
-        let spec: CipherSpec = encryption.parse()?;
+        let spec: CipherSpec = crypt.encryption.parse()?;
         match spec.algorithms() == [Algorithm::Null] {
-            true => Err(lacks("data that are not encrypted")),
+            true => Err(not_encrypted()),
             false => Ok((spec, segment.offset)),
         }
     }
@@ -147,9 +141,6 @@ pub fn own_copies(
     }
     Ok(own)
 }
-
-/// Where the UUID is in the binary part of a LUKS2 header.
-const UUID_AT: std::ops::Range<usize> = 168..208;
 
 /// Wipes what is left of LUKS2's header on the LUKS1 volume on `device`, whose header is
 /// `now`.

@@ -1,10 +1,10 @@
 //! From a passphrase to the volume key, and from that to the mapping.
 
 use super::metadata::{
-    Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, SegmentSize, Verifier,
+    Crypt, Digest, Keyslot, PassphraseKeyslot, Priority, Segment, SegmentKind, Verifier,
 };
 use super::read::Header;
-use super::recovery_key;
+use super::{recovery_key, unsupported};
 use crate::damage::printable;
 use crate::error::unbound_keyslot;
 use crate::key_text;
@@ -207,42 +207,28 @@ impl Header {
         key: Key,
         data: &dyn BlockDevice,
     ) -> Result<Mapping, VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        let SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            iv_tweak,
-            integrity,
-        } = &segment.kind
-        else {
-            return Err(unsupported("data that is not encrypted"));
-        };
-        if let Some(integrity) = integrity {
-            return Err(unsupported(format!(
-                "integrity `{}`",
-                printable(&integrity.kind)
-            )));
+        let (segment, crypt) = self.encrypted_segment()?;
+        if let Some(integrity) = &crypt.integrity {
+            let kind = printable(&integrity.kind);
+            return Err(unsupported(format!("integrity `{kind}`")));
         }
-        let (spec, layout) = (encryption.parse()?, sectors_of(*sector_size));
+        let (spec, layout) = (crypt.encryption.parse()?, sectors_of(crypt.sector_size));
         let key = key_for(&spec, &key);
         let data = match segment.size {
-            SegmentSize::Dynamic => described_to_end(data, segment.offset, layout),
-            SegmentSize::Fixed(size) => described(segment.offset, size, layout)?,
+            None => described_to_end(data, segment.offset, layout),
+            Some(size) => described(segment.offset, size, layout)?,
         };
         Ok(Mapping {
             holes: self.has_holes(),
-            ..Mapping::new(spec, key, layout, data, IvSector::new(*iv_tweak))
+            ..Mapping::new(spec, key, layout, data, IvSector::new(crypt.iv_tweak))
         })
     }
 
     /// Whether the sectors of the data have tags.
     #[doc(hidden)]
     pub fn is_sealed(&self) -> bool {
-        self.data_segment()
-            .is_ok_and(|(_, segment)| match &segment.kind {
-                SegmentKind::Crypt { integrity, .. } => integrity.is_some(),
-                SegmentKind::Linear | SegmentKind::Other { .. } => false,
-            })
+        let encrypted = self.encrypted_segment();
+        encrypted.is_ok_and(|(_, crypt)| crypt.integrity.is_some())
     }
 
     /// The volume as `key`, which was verified, opens it, its sectors having
@@ -253,13 +239,8 @@ impl Header {
     #[doc(hidden)]
     pub fn sealed_mapping(&self, key: Key, access: Access) -> Result<SealedMapping, VolumeError> {
         let (_, segment) = self.data_segment()?;
-        let SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            iv_tweak,
-            integrity: Some(integrity),
-        } = &segment.kind
-        else {
+        let sealed = segment.crypt().map(|crypt| (crypt, &crypt.integrity));
+        let Some((crypt, Some(integrity))) = sealed else {
             return Err(unsupported("data without integrity tags"));
         };
         for (what, name) in [
@@ -271,17 +252,14 @@ impl Header {
             }
         }
         Ok(SealedMapping {
-            encryption: encryption.clone(),
+            encryption: crypt.encryption.clone(),
             integrity: integrity.kind.clone(),
             key,
             mac_key_bytes: integrity.key_bytes,
-            sector_size: *sector_size,
+            sector_size: crypt.sector_size,
             offset: segment.offset,
-            size: match segment.size {
-                SegmentSize::Dynamic => None,
-                SegmentSize::Fixed(bytes) => Some(bytes),
-            },
-            first: IvSector::new(*iv_tweak),
+            size: segment.size,
+            first: IvSector::new(crypt.iv_tweak),
             access,
         })
     }
@@ -293,17 +271,12 @@ impl Header {
     /// [`VolumeError::Unsupported`].
     #[doc(hidden)]
     pub fn only_segment(&self) -> Result<(&Segment, u64), VolumeError> {
-        let (_, segment) = self.data_segment()?;
-        match &segment.kind {
-            SegmentKind::Crypt {
-                integrity: Some(_), ..
-            } => Err(unsupported(
+        let (segment, crypt) = self.encrypted_segment()?;
+        match &crypt.integrity {
+            Some(_) => Err(unsupported(
                 "integrity tags, which have a size of their own",
             )),
-            SegmentKind::Crypt { sector_size, .. } => Ok((segment, sector_size.bytes() as u64)),
-            SegmentKind::Linear | SegmentKind::Other { .. } => {
-                Err(unsupported("data that is not encrypted"))
-            }
+            None => Ok((segment, crypt.sector_size.bytes() as u64)),
         }
     }
 
@@ -317,19 +290,15 @@ impl Header {
     pub fn check_data(&self) -> Result<(), VolumeError> {
         let (number, segment) = self.data_segment()?;
         let digest = &self.metadata.digests[&self.digest_of(number)?];
-        match &segment.kind {
-            SegmentKind::Crypt {
-                integrity: Some(_), ..
-            } => {
+        match segment.crypt() {
+            Some(crypt) if crypt.integrity.is_some() => {
                 for length in self.key_lengths(digest) {
                     let key = Key::from(vec![0; length]);
                     self.sealed_mapping(key, Access::Read)?.check()?;
                 }
             }
-            SegmentKind::Crypt { encryption, .. } => {
-                encryption.parse::<CipherSpec>()?;
-            }
-            SegmentKind::Linear | SegmentKind::Other { .. } => {}
+            Some(crypt) => drop(crypt.encryption.parse::<CipherSpec>()?),
+            None => {}
         }
         digest.verifier()?;
         Ok(())
@@ -382,6 +351,14 @@ impl Header {
         }
     }
 
+    /// The one segment of data, which are encrypted.
+    fn encrypted_segment(&self) -> Result<(&Segment, &Crypt), VolumeError> {
+        let (_, segment) = self.data_segment()?;
+        let crypt = segment.crypt();
+        let crypt = crypt.ok_or_else(|| unsupported("data that is not encrypted"))?;
+        Ok((segment, crypt))
+    }
+
     /// The one segment of the data.
     pub(super) fn data_segment(&self) -> Result<(u32, &Segment), VolumeError> {
         self.check_requirements()?;
@@ -395,7 +372,7 @@ impl Header {
                 SegmentKind::Other { why, .. } => {
                     Err(VolumeError::damaged(Format::Luks2, (**why).clone()))
                 }
-                SegmentKind::Crypt { .. } | SegmentKind::Linear => Ok((number, segment)),
+                SegmentKind::Crypt(_) | SegmentKind::Linear => Ok((number, segment)),
             },
             _ => Err(unsupported("several segments")),
         }
@@ -495,11 +472,4 @@ const NO_END: [u8; 8] = [0; 8];
 /// Whether a cipher, as a header writes it, is none.
 fn is_null(encryption: &str) -> bool {
     encryption.contains("cipher_null") || encryption == "null"
-}
-
-fn unsupported(feature: impl Into<Box<str>>) -> VolumeError {
-    VolumeError::Unsupported {
-        format: Format::Luks2,
-        feature: feature.into(),
-    }
 }

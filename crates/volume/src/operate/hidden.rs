@@ -6,7 +6,7 @@ use super::tcrypt::{hides, strange_at};
 use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
 use crate::place::Place;
-use crate::tcrypt::{self, Opening, Place as At, Progress, Sealing, Unlocked};
+use crate::tcrypt::{self, Opening, Place as At, Sealing, Unlocked};
 use crate::{Secret, VolumeError};
 use cipher::Key;
 
@@ -45,8 +45,7 @@ impl<'a> HiddenCreation<'a> {
         let creation = creation.tcrypt(family)?;
         let opening = options.tcrypt(family)?;
         let device = place.data();
-        let watch = |progress: Progress| report(progress.done, progress.total);
-        let outer = opening.unlock(device, secret, &options.limits, &watch)?;
+        let outer = opening.unlock(device, secret, &options.limits, report)?;
         let there = outer.mapping(device)?.data.length;
         let found = format!(
             "would be destroyed, and so would the outer volume's data in its last {size} bytes of \

@@ -276,7 +276,7 @@ fn work(
     (journal, caller): (Option<&Path>, &dyn Caller),
 ) -> Result<(), VolumeError> {
     #[cfg(target_os = "linux")]
-    let _lock = lock(&header.binary.uuid.lossy())?;
+    let _lock = lock(header)?;
     caller.begin()?;
     let total = data.geometry().size;
     let done = header.reencrypt(device, data, keys, &|done| caller.report(done, total));
@@ -378,18 +378,14 @@ fn is_begun(device: &dyn BlockDevice) -> Result<bool, VolumeError> {
     }
 }
 
-/// The lock under which cryptsetup reencrypts the volume of this UUID. If its folder cannot be
+/// The lock under which cryptsetup reencrypts the volume. If its folder cannot be
 /// used, the reencryption goes on without the lock, as cryptsetup's does.
 #[cfg(target_os = "linux")]
-fn lock(uuid: &str) -> Result<Option<block::hold::MetadataLock>, VolumeError> {
-    // The header says what it likes, and this is going to be the name of a file.
-    if !uuid
-        .bytes()
-        .all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
-    {
+fn lock(header: &Header) -> Result<Option<block::hold::MetadataLock>, VolumeError> {
+    let Some(name) = header.reencryption_lock() else {
         return Ok(None);
-    }
-    match block::hold::lock_resource(&format!("LUKS2-reencryption-{uuid}")) {
+    };
+    match block::hold::lock_resource(&name) {
         Ok(lock) => Ok(Some(lock)),
         Err(block::BlockError::Examine { .. }) => Ok(None),
         Err(error) => Err(error.into()),

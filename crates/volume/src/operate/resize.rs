@@ -4,7 +4,6 @@ use super::convert::check_own;
 use super::create::check_whole;
 use super::{Options, Report, impossible};
 use crate::judge::{self, State, Use};
-use crate::luks2::SegmentSize;
 use crate::place::Place;
 use crate::tcrypt::Family;
 use crate::{LuksHeader, Secret, VolumeError, volume};
@@ -61,11 +60,7 @@ fn luks(place: &mut Place, to: u64, options: &Options) -> Result<u64, VolumeErro
         LuksHeader::Luks1(header) => (header.payload_offset, 512, None),
         LuksHeader::Luks2(header) => {
             let (segment, sector) = header.only_segment()?;
-            let fixed = match segment.size {
-                SegmentSize::Dynamic => None,
-                SegmentSize::Fixed(bytes) => Some(bytes),
-            };
-            (segment.offset, sector, fixed)
+            (segment.offset, sector, segment.size)
         }
     };
     let size = place.data().length()?;
@@ -119,8 +114,7 @@ fn grow(
     let limits = &options.limits;
     let opening = options.tcrypt(family)?;
     let passphrase = secret.words(family.format())?;
-    let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
-    let mut unlocked = opening.unlock(place.data(), secret, limits, &watch)?;
+    let mut unlocked = opening.unlock(place.data(), secret, limits, report)?;
     unlocked.check_original(&opening)?;
     let size = place.data().length()?;
     let is_file = place.data().is_resizable();

@@ -41,8 +41,7 @@ impl<'a> PasswordChange<'a> {
         })?;
         let opening = options.tcrypt(family)?;
         let device = place.data();
-        let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
-        let unlocked = opening.unlock(device, secret, &options.limits, &watch)?;
+        let unlocked = opening.unlock(device, secret, &options.limits, report)?;
         check_behind(&opening, &unlocked, device, secret, (options, report))?;
         let left = unlocked.left_copy(device).filter(|(end, _)| {
             // A device of larger blocks has no such end.
@@ -108,8 +107,7 @@ impl<'a> PasswordChange<'a> {
             ..self.opening.clone()
         };
         let new = Secret::Passphrase(Key::from_slice(new.as_bytes()));
-        let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
-        match other.unlock(self.place.data(), &new, &self.options.limits, &watch) {
+        match other.unlock(self.place.data(), &new, &self.options.limits, report) {
             Ok(_) => Err(hides()),
             Err(stopped @ VolumeError::Block(BlockError::Interrupted)) => Err(stopped),
             // Nothing there opens.
@@ -180,14 +178,13 @@ pub(super) fn first(
     secret: &Secret,
     (options, report): (&Options, Report<'_>),
 ) -> Result<Unlocked, VolumeError> {
-    let watch = |progress: crate::tcrypt::Progress| report(progress.done, progress.total);
     let mut refused = None;
     for &place in places {
         let opening = Opening {
             place,
             ..opening.clone()
         };
-        match opening.unlock(device, secret, &options.limits, &watch) {
+        match opening.unlock(device, secret, &options.limits, report) {
             Ok(unlocked) => return Ok(unlocked),
             // Another place may have one.
             Err(

@@ -92,17 +92,11 @@ pub fn fill(
     report: Report<'_>,
 ) -> Result<(), VolumeError> {
     let spec: CipherSpec = NOISE.parse()?;
-    let mapping = Mapping {
-        key: Key::random(spec.default_key_size())?,
-        spec,
-        layout: SectorLayout::default(),
-        data,
-        first: IvSector::new(0),
-        backend: None,
-        sharing: None,
-        allow_discards: false,
-        holes: false,
-    };
+    let (key, layout) = (
+        Key::random(spec.default_key_size())?,
+        SectorLayout::default(),
+    );
+    let mapping = Mapping::new(spec, key, layout, data, IvSector::new(0));
     zero(&CryptDevice::new(device, mapping)?, report)
 }
 

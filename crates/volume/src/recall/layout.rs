@@ -3,23 +3,25 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A keyboard layout of a PC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Layout {
-    /// United States.
-    Us,
-    /// United Kingdom.
-    Uk,
-    /// Germany and Austria.
-    De,
-    /// France, AZERTY.
-    Fr,
-    /// Spain.
-    Es,
-    /// Italy.
-    It,
-    /// Switzerland, German.
-    Ch,
+named! {
+    /// A keyboard layout of a PC.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Layout {
+        /// United States.
+        Us = "us",
+        /// United Kingdom.
+        Uk = "uk",
+        /// Germany and Austria.
+        De = "de",
+        /// France, AZERTY.
+        Fr = "fr",
+        /// Spain.
+        Es = "es",
+        /// Italy.
+        It = "it",
+        /// Switzerland, German.
+        Ch = "ch",
+    }
 }
 
 /// Stands for a key that the layout does not have, or that types nothing.
@@ -33,30 +35,6 @@ const NONE: char = '\0';
 type Table = [&'static str; 2];
 
 impl Layout {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Us,
-        Self::Uk,
-        Self::De,
-        Self::Fr,
-        Self::Es,
-        Self::It,
-        Self::Ch,
-    ];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Us => "us",
-            Self::Uk => "uk",
-            Self::De => "de",
-            Self::Fr => "fr",
-            Self::Es => "es",
-            Self::It => "it",
-            Self::Ch => "ch",
-        }
-    }
-
     /// Whose keyboard it is, with its article.
     pub const fn title(self) -> &'static str {
         match self {
@@ -126,9 +104,7 @@ impl FromStr for Layout {
     type Err = UnknownLayout;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|layout| layout.name() == name)
-            .ok_or(UnknownLayout)
+        Self::named(name).ok_or(UnknownLayout)
     }
 }
 

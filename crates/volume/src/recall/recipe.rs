@@ -150,35 +150,36 @@ impl Recipe {
     fn changes(&self) -> impl Iterator<Item = Change> {
         let slip = match self.slip {
             Slip::None => None,
-            Slip::CapsLock => Some(Change::CapsLock),
-            Slip::FirstLetter => Some(Change::FirstLetter),
+            Slip::CapsLock => Some("with Caps Lock on"),
+            Slip::FirstLetter => Some("with the other case of its first letter"),
         };
         let form = match self.form {
             Form::Given => None,
-            Form::Composed => Some(Change::Composed),
-            Form::Decomposed => Some(Change::Decomposed),
-            Form::Latin1 => Some(Change::Latin1),
-        };
-        let ending = match self.ending {
-            Ending::Given => None,
-            Ending::Nothing => Some(Change::NoLineEnd),
-            Ending::LineFeed => Some(Change::LineFeed),
-            Ending::ReturnAndLineFeed => Some(Change::ReturnAndLineFeed),
-            Ending::Return => Some(Change::Return),
-            Ending::Space => Some(Change::Space),
-            Ending::Zero => Some(Change::Zero),
+            Form::Composed => Some("with composed characters (Unicode NFC)"),
+            Form::Decomposed => Some("with decomposed characters (Unicode NFD)"),
+            Form::Latin1 => Some("in Latin-1"),
         };
         let dress = match self.dress {
             Dress::Given => None,
-            Dress::Marked => Some(Change::Marked),
-            Dress::Utf16 => Some(Change::Utf16),
-            Dress::Utf16Bare => Some(Change::Utf16Bare),
-            Dress::Plain => Some(Change::Plain),
+            Dress::Marked => Some("with a byte order mark"),
+            Dress::Utf16 => Some("in UTF-16 with a byte order mark"),
+            Dress::Utf16Bare => Some("in UTF-16"),
+            Dress::Plain => Some("without a byte order mark, spaces and zeros around it"),
         };
-        // What is put around a text has no line end of its own but that which is added.
-        let ending = ending.filter(|ending| dress.is_none() || *ending != Change::NoLineEnd);
-        let typed = self.layouts.map(Change::Typed);
-        [typed, slip, form, dress, ending].into_iter().flatten()
+        let ending = match self.ending {
+            Ending::Given => None,
+            // What is put around a text has no line end of its own but that which is added.
+            Ending::Nothing if dress.is_some() => None,
+            Ending::Nothing => Some("without its line end"),
+            Ending::LineFeed => Some("with a line feed at its end"),
+            Ending::ReturnAndLineFeed => Some("with a carriage return and a line feed at its end"),
+            Ending::Return => Some("with a carriage return at its end"),
+            Ending::Space => Some("with a space at its end"),
+            Ending::Zero => Some("with a zero byte at its end"),
+        };
+        let said = [slip, form, dress, ending].into_iter().flatten();
+        let typed = self.layouts.map(Change::Typed).into_iter();
+        typed.chain(said.map(Change::Said))
     }
 }
 
@@ -186,47 +187,18 @@ impl Recipe {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
     Typed(Layouts),
-    CapsLock,
-    FirstLetter,
-    Composed,
-    Decomposed,
-    Latin1,
-    NoLineEnd,
-    LineFeed,
-    ReturnAndLineFeed,
-    Return,
-    Space,
-    Zero,
-    Marked,
-    Utf16,
-    Utf16Bare,
-    Plain,
+    /// What these words say.
+    Said(&'static str),
     Pim(u32),
 }
 
 impl fmt::Display for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Typed(layouts) => {
-                return write!(f, "typed on {} keyboard", layouts.typed_on.title());
-            }
-            Self::Pim(pim) => return write!(f, "PIM {pim}"),
-            Self::CapsLock => "with Caps Lock on",
-            Self::FirstLetter => "with the other case of its first letter",
-            Self::Composed => "with composed characters (Unicode NFC)",
-            Self::Decomposed => "with decomposed characters (Unicode NFD)",
-            Self::Latin1 => "in Latin-1",
-            Self::NoLineEnd => "without its line end",
-            Self::LineFeed => "with a line feed at its end",
-            Self::ReturnAndLineFeed => "with a carriage return and a line feed at its end",
-            Self::Return => "with a carriage return at its end",
-            Self::Space => "with a space at its end",
-            Self::Zero => "with a zero byte at its end",
-            Self::Marked => "with a byte order mark",
-            Self::Utf16 => "in UTF-16 with a byte order mark",
-            Self::Utf16Bare => "in UTF-16",
-            Self::Plain => "without a byte order mark, spaces and zeros around it",
-        })
+        match self {
+            Self::Typed(layouts) => write!(f, "typed on {} keyboard", layouts.typed_on.title()),
+            Self::Said(words) => f.write_str(words),
+            Self::Pim(pim) => write!(f, "PIM {pim}"),
+        }
     }
 }
 

@@ -204,7 +204,7 @@ impl<'a> Search<'a> {
         match self.opening.with_pim(pim) {
             Opening::Tcrypt(tcrypt) => {
                 let one = NonZeroUsize::MIN;
-                let watch = |_| go_on();
+                let watch = |_, _| go_on();
                 tcrypt.unlock_by(one, self.header, secret, &self.limits, &watch)?;
                 Ok(None)
             }
@@ -229,7 +229,7 @@ impl<'a> Search<'a> {
             }
             opening => {
                 let (header, data) = (self.header, self.data);
-                let watch = |_| go_on();
+                let watch = |_, _| go_on();
                 let terms = Terms::reading(&self.limits, &watch);
                 let opened = opening.unlock(header, data, secret, &terms)?;
                 Ok(opened.slot)

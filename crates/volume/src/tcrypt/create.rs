@@ -90,10 +90,10 @@ impl Creation {
     ) -> Result<Unlocked, VolumeError> {
         if outer.place.is_hidden() || outer.place == Place::System || outer.header.has_old_layout()
         {
-            return Err(VolumeError::Unsupported {
-                format: outer.header.family.format(),
-                feature: "a header that leaves no room for a hidden volume".into(),
-            });
+            return Err(VolumeError::unsupported(
+                outer.header.family.format(),
+                "a header that leaves no room for a hidden volume",
+            ));
         }
         let sector_size = self.sector_size(device)?;
         let room = outer.mapping(device)?.data;
@@ -136,10 +136,10 @@ impl Creation {
     fn sector_size(&self, device: &dyn BlockDevice) -> Result<u32, VolumeError> {
         match device.geometry().logical_block {
             block @ ..=super::header::MOST_SECTOR_BYTES => Ok(block.max(UNIT as u32)),
-            block => Err(VolumeError::Unsupported {
-                format: self.family.format(),
-                feature: format!("blocks of {block} bytes").into(),
-            }),
+            block => Err(VolumeError::unsupported(
+                self.family.format(),
+                format!("blocks of {block} bytes"),
+            )),
         }
     }
 

@@ -86,12 +86,10 @@ impl Header {
             return Err(Damage::number("header version", version, rule));
         }
         if version >= FIRST_WITH_CHECKSUM && fields.be32(CRC_AT) != crc32(&decrypted[..CRC_AT]) {
-            return Err(Damage::Checksum { what: "the header" });
+            return Err(Damage::checksum("the header"));
         }
         if fields.be32(8) != crc32(&decrypted[KEY_AREA]) {
-            return Err(Damage::Checksum {
-                what: "the key area",
-            });
+            return Err(Damage::checksum("the key area"));
         }
         let header = Self {
             family,
@@ -182,10 +180,10 @@ impl Header {
             return Err(Damage::number("volume size", 0_u64, "must be at least 512"));
         }
         if self.start() < least {
-            return Err(Damage::Overlap {
-                first: first.into(),
-                second: format!("the data from {}", self.start()).into(),
-            });
+            return Err(Damage::overlap(
+                first,
+                format!("the data from {}", self.start()),
+            ));
         }
         Ok(())
     }
@@ -245,14 +243,13 @@ impl Header {
             return Ok(described_to_end(device, self.start(), layout));
         }
         if self.encrypted_bytes < length && self.flags & ENCRYPTED_LATER != 0 {
-            return Err(VolumeError::Unsupported {
-                format: self.family.format(),
-                feature: format!(
+            return Err(VolumeError::unsupported(
+                self.family.format(),
+                format!(
                     "an unfinished encryption in place, at {} of {length} bytes",
                     self.encrypted_bytes
-                )
-                .into(),
-            });
+                ),
+            ));
         }
         described(self.start(), length, layout)
     }

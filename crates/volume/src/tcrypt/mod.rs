@@ -33,7 +33,7 @@ pub use rekey::Rekeyed;
 pub(crate) use rewrite::forget;
 pub use rewrite::stranger_at_start;
 pub use seal::Sealing;
-pub use search::{Progress, Watch};
+pub use search::Watch;
 pub use unlock::{Opening, Unlocked};
 
 use crate::Format;

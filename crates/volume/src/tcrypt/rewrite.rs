@@ -321,10 +321,7 @@ impl Unlocked {
     }
 
     fn unsupported(&self, feature: impl Into<Box<str>>) -> VolumeError {
-        VolumeError::Unsupported {
-            format: self.header.family.format(),
-            feature: feature.into(),
-        }
+        VolumeError::unsupported(self.header.family.format(), feature)
     }
 }
 

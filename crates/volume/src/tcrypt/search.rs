@@ -18,19 +18,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use zeroize::Zeroizing;
 
-/// How far a search is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Work done, as [`Kdf::work`] counts it, nanoseconds.
-    pub done: u64,
-    /// All the work, if nothing opens before the end.
-    pub total: u64,
-}
-
 /// Hears how far a search is, from several threads and every few
 /// milliseconds, and may end it: the error is [`BlockError::Interrupted`].
-/// Argon2 cannot be cut; it comes to its end first.
-pub type Watch<'a> = &'a (dyn Fn(Progress) -> ControlFlow<()> + Sync);
+/// Argon2 cannot be cut; it comes to its end first. The numbers are the work
+/// done, as [`Kdf::work`] counts it in nanoseconds, and all the work if nothing
+/// opens before the end.
+pub type Watch<'a> = &'a (dyn Fn(u64, u64) -> ControlFlow<()> + Sync);
 
 /// An encrypted header.
 pub(super) struct Candidate {
@@ -245,8 +238,7 @@ impl Run<'_> {
         if self.stop.load(Ordering::Relaxed) {
             return ControlFlow::Break(());
         }
-        let total = self.total;
-        let flow = (self.search.watch)(Progress { done, total });
+        let flow = (self.search.watch)(done, self.total);
         if flow.is_break() {
             self.end(Err(BlockError::Interrupted.into()));
         }

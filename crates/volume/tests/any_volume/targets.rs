@@ -187,7 +187,7 @@ pub fn luks2_header(input: &[u8]) {
                 &device,
                 &device,
                 &secret,
-                &Terms::reading(&LIMITS, &|_| ControlFlow::Continue(())),
+                &Terms::reading(&LIMITS, &|_, _| ControlFlow::Continue(())),
             ));
         }
     }
@@ -359,7 +359,7 @@ fn bitlk(bytes: &[u8]) {
         tell(volume.read_at(0, &mut start).map_err(VolumeError::from));
     }
     tell(volume);
-    let (nothing, watch) = (Secret::VolumeKey(key), |_| ControlFlow::Continue(()));
+    let (nothing, watch) = (Secret::VolumeKey(key), |_, _| ControlFlow::Continue(()));
     for access in [Access::Read, Access::Write] {
         let terms = Terms {
             access,

@@ -59,7 +59,7 @@ fn unlock(
     access: Access,
 ) -> Result<Opened, VolumeError> {
     let limits = Limits::default();
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     Opening::Bitlk.unlock(
         device,
         device,

@@ -28,7 +28,7 @@ fn device(image: &[u8]) -> RamDevice {
 
 fn unlock(device: &RamDevice, secret: &Secret, access: Access) -> Result<Opened, VolumeError> {
     let limits = Limits::default();
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     let terms = Terms {
         access,
         ..Terms::reading(&limits, &watch)

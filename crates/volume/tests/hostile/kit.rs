@@ -3,7 +3,6 @@
 use block::{BlockDevice, RamDevice};
 use cipher::{Key, SectorSize};
 use cryptmark_volume::luks2::{Keys, KeyslotOptions, Target};
-use cryptmark_volume::tcrypt::Progress;
 use cryptmark_volume::{
     Access, Format, Hash, Kdf, Limits, Opening, Secret, Terms, Verdict, VolumeError, luks1, luks2,
 };
@@ -417,6 +416,6 @@ impl Luks2 {
     }
 }
 
-fn unwatched(_: Progress) -> ControlFlow<()> {
+fn unwatched(_: u64, _: u64) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }

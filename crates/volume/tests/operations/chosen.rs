@@ -5,7 +5,7 @@ use super::{Bench, MIB, ONE, TWO, new, options, outcome, place, secret, spoil, t
 use block::{BlockDevice, RamDevice};
 use cipher::Key;
 use cryptmark_volume::judge::{State, Use};
-use cryptmark_volume::luks2::{Header, SegmentKind};
+use cryptmark_volume::luks2::Header;
 use cryptmark_volume::operate::{
     Answers, Change, KeyOptions, Options, add_key, reencrypt, unwatched,
 };
@@ -87,14 +87,9 @@ fn encryption(bench: &Bench, name: &str) -> (String, u32, usize) {
     let header = Header::read(&*device).unwrap();
     let unlocked = header.unlock(&*device, &secret(ONE), None, &Limits::default());
     let bits = unlocked.unwrap().key.len() * 8;
-    match header.metadata.segments.values().next().map(|it| &it.kind) {
-        Some(SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            ..
-        }) => (encryption.clone(), sector_size.bytes() as u32, bits),
-        other => panic!("{other:?}"),
-    }
+    let crypt = header.metadata.segments[&0].crypt().unwrap();
+    let sector_bytes = crypt.sector_size.bytes() as u32;
+    (crypt.encryption.clone(), sector_bytes, bits)
 }
 
 #[test]

@@ -21,7 +21,7 @@ fn unlocked<T>(bench: &Bench, options: &Options, work: impl FnOnce(&Place, Opene
         ..OpenOptions::default()
     };
     let locked = Locked::find(&place, &terms).unwrap();
-    let watch = |_| ControlFlow::Continue(());
+    let watch = |_, _| ControlFlow::Continue(());
     let opened = locked.unlock(Some(&secret(ONE)), &watch).unwrap();
     work(&place, opened)
 }

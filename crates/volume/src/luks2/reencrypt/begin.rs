@@ -8,9 +8,9 @@ use super::{
     sample,
 };
 use crate::judge::{self, State, Use};
-use crate::luks2::create::digest_json;
+use crate::luks2::create::{crypt_json, digest_json};
 use crate::luks2::keyslots::{KEYSLOTS, KeyslotOptions, insert, set_priority, share_tokens};
-use crate::luks2::metadata::{Keyslot, Metadata, SegmentKind, SegmentSize};
+use crate::luks2::metadata::{Keyslot, Metadata};
 use crate::luks2::read::Header;
 use crate::mapping::{data_of_size, data_to_end, sectors_of};
 use crate::{CryptDevice, Hash, VolumeError};
@@ -116,14 +116,8 @@ impl Header {
             true => data_now.size_afterwards.clone(),
             false => data_now.length.to_string().into(),
         };
-        let last = json!({
-            "type": "crypt",
-            "offset": data_now.offset.to_string(),
-            "size": size,
-            "iv_tweak": data_now.iv_tweak.to_string(),
-            "encryption": target.spec.to_string(),
-            "sector_size": target.sector_size.bytes(),
-        });
+        let cipher = (target.spec.to_string(), target.sector_size.bytes());
+        let last = crypt_json(data_now.offset, size, data_now.iv_tweak, cipher);
         // One more for what tells of it, which is looked for when they are there.
         let slots: Vec<u32> = self.free_slots().take(kept.len()).collect();
         if slots.len() < kept.len() {
@@ -462,13 +456,11 @@ impl Header {
     fn data_now(&self, data: &dyn BlockDevice) -> Result<DataNow, VolumeError> {
         let (number, segment) = self.data_segment()?;
         let (_, layout) = crypt_parts(segment)?;
-        let SegmentKind::Crypt { iv_tweak, .. } = segment.kind else {
-            return Err(VolumeError::ForeignReencryption);
-        };
+        let crypt = segment.crypt().ok_or(VolumeError::ForeignReencryption)?;
         let rest = data.geometry().size.saturating_sub(segment.offset);
         let (length, ends_early) = match segment.size {
-            SegmentSize::Fixed(size) => (size, size != rest),
-            SegmentSize::Dynamic => {
+            Some(size) => (size, size != rest),
+            None => {
                 let length = data_to_end(data, segment.offset, layout)?.length;
                 (length, length != rest)
             }
@@ -481,7 +473,7 @@ impl Header {
         Ok(DataNow {
             digest: self.digest_of(number)?,
             offset: segment.offset,
-            iv_tweak,
+            iv_tweak: crypt.iv_tweak,
             segment: json,
             length,
             ends_early,

@@ -2,6 +2,7 @@
 
 use crate::crypt::decrypt_around;
 use crate::luks2::metadata::{Segment, SegmentKind};
+use crate::luks2::unsupported;
 use crate::mapping::{key_for, sectors_of};
 use crate::{Format, Mapping, VolumeError};
 use block::ByteRange;
@@ -55,10 +56,7 @@ pub(super) fn mapping(
 }
 
 fn first_iv(segment: &Segment) -> IvSector {
-    IvSector::new(match segment.kind {
-        SegmentKind::Crypt { iv_tweak, .. } => iv_tweak,
-        SegmentKind::Linear | SegmentKind::Other { .. } => 0,
-    })
+    IvSector::new(segment.crypt().map_or(0, |crypt| crypt.iv_tweak))
 }
 
 /// Cipher and sectors of a segment; no cipher is a cipher here.
@@ -66,16 +64,9 @@ pub(super) fn crypt_parts(segment: &Segment) -> Result<(CipherSpec, SectorLayout
     match &segment.kind {
         SegmentKind::Linear => Ok(("cipher_null-ecb".parse()?, SectorLayout::default())),
         SegmentKind::Other { why, .. } => Err(VolumeError::damaged(Format::Luks2, (**why).clone())),
-        SegmentKind::Crypt {
-            integrity: Some(_), ..
-        } => Err(VolumeError::Unsupported {
-            format: Format::Luks2,
-            feature: "reencryption with integrity tags".into(),
-        }),
-        SegmentKind::Crypt {
-            encryption,
-            sector_size,
-            ..
-        } => Ok((encryption.parse()?, sectors_of(*sector_size))),
+        SegmentKind::Crypt(crypt) if crypt.integrity.is_some() => {
+            Err(unsupported("reencryption with integrity tags"))
+        }
+        SegmentKind::Crypt(crypt) => Ok((crypt.encryption.parse()?, sectors_of(crypt.sector_size))),
     }
 }

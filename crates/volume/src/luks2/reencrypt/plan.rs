@@ -16,7 +16,7 @@ pub(super) use self::segments::Kind;
 
 use super::conversion::crypt_parts;
 use super::{Backup, KEYSLOT_KIND, number_of};
-use crate::luks2::metadata::{Keyslot, Segment, SegmentKind, SegmentSize};
+use crate::luks2::metadata::{Keyslot, Segment, SegmentKind};
 use crate::luks2::read::Header;
 use crate::{Hash, VolumeError};
 use block::{AlignedBuffer, BlockDevice, ByteRange, Geometry};
@@ -184,10 +184,9 @@ impl Plan {
             let number = |flag| number_of(&header.json, flag);
             let (previous, last) = (number(Backup::Previous)?, number(Backup::Final)?);
             let moved = header.backup(Backup::Moved);
-            let moved = match moved.map(|moved| (moved.offset, moved.size)) {
+            let moved = match moved {
                 None => None,
-                Some((offset, SegmentSize::Fixed(length))) => Some(ByteRange { offset, length }),
-                Some((_, SegmentSize::Dynamic)) => return None,
+                Some(moved) => Some(ByteRange::new(moved.offset, moved.size?)),
             };
             let plan = Self {
                 slot,
@@ -220,7 +219,7 @@ impl Plan {
     fn fits_its_mode(&self) -> bool {
         let keyed = |segment: &Segment, digest: Option<u32>| match segment.kind {
             SegmentKind::Linear => digest.is_none(),
-            SegmentKind::Crypt { .. } => digest.is_some(),
+            SegmentKind::Crypt(_) => digest.is_some(),
             SegmentKind::Other { .. } => false,
         };
         let linear = |segment: &Segment| segment.kind == SegmentKind::Linear;
@@ -253,24 +252,21 @@ impl Plan {
     /// Bytes of data, and whether the header says so.
     fn measure(&self, header: &Header, data: Geometry) -> Result<(u64, bool), VolumeError> {
         if let (Some(_), Mode::Encrypt) = (self.moved, self.mode) {
-            return match self.previous.size {
-                SegmentSize::Fixed(size) => Ok((size, true)),
-                SegmentSize::Dynamic => Err(VolumeError::ForeignReencryption),
-            };
+            let size = self.previous.size;
+            return Ok((size.ok_or(VolumeError::ForeignReencryption)?, true));
         }
         let mut sum = Some(0_u64);
         for segment in header.regular_segments() {
-            sum = match segment.size {
-                SegmentSize::Fixed(size) => sum.and_then(|sum| sum.checked_add(size)),
-                SegmentSize::Dynamic => None,
-            };
+            sum = sum
+                .zip(segment.size)
+                .and_then(|(sum, size)| sum.checked_add(size));
         }
         let start = self.previous.offset.max(self.last.offset);
         match sum {
             // Nothing is left but what was moved, and the header does not say it all.
             Some(sum) if self.moved.is_none_or(|moved| sum != moved.length) => Ok((sum, true)),
-            _ => match (self.moved, &self.previous.size) {
-                (Some(_), SegmentSize::Fixed(size)) => Ok((*size, true)),
+            _ => match (self.moved, self.previous.size) {
+                (Some(_), Some(size)) => Ok((size, true)),
                 // A file that has grown may end within a sector, which is none of a volume's. A
                 // decryption would cut it off at the end.
                 _ => {
@@ -299,10 +295,7 @@ impl Plan {
     ) -> Result<(), VolumeError> {
         let copy = ByteRange::new(header.binary.header_size, 4096);
         let is_data = header.regular_segments().any(|segment| {
-            let length = match segment.size {
-                SegmentSize::Fixed(length) => length,
-                SegmentSize::Dynamic => u64::MAX - segment.offset,
-            };
+            let length = segment.size.unwrap_or(u64::MAX - segment.offset);
             copy.overlaps(ByteRange::new(segment.offset, length))
         });
         if self.mode != Mode::Decrypt || self.shift() <= copy.offset || is_data {
@@ -473,7 +466,7 @@ impl Header {
     /// [`VolumeError::ForeignReencryption`] and others, if this program cannot continue it.
     pub fn end_of_encryption(&self, data: &dyn BlockDevice) -> Result<Option<u64>, VolumeError> {
         let plan = Plan::read(self, data.geometry())?;
-        let fills = plan.last.size == SegmentSize::Dynamic && plan.moved.is_none();
+        let fills = plan.last.size.is_none() && plan.moved.is_none();
         let end = plan.last.offset + plan.length;
         Ok((plan.mode == Mode::Encrypt && fills).then_some(end))
     }

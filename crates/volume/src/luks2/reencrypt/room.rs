@@ -6,7 +6,7 @@
 
 use super::begin::{copy, is_same};
 use super::{Backup, GROWN};
-use crate::luks2::metadata::{SegmentKind, SegmentSize};
+use crate::luks2::metadata::SegmentKind;
 use crate::luks2::read::Header;
 use crate::{CryptDevice, Hash, LuksHeader, Own, VolumeError, judge};
 use base64::Engine;
@@ -297,10 +297,11 @@ impl Header {
     fn places(&self) -> Result<(u64, ByteRange), VolumeError> {
         let places = || {
             let moved = self.backup(Backup::Moved)?;
-            let SegmentSize::Fixed(length) = moved.size else {
-                return None;
-            };
-            Some((self.backup(Backup::Final)?.offset, moved.offset, length))
+            Some((
+                self.backup(Backup::Final)?.offset,
+                moved.offset,
+                moved.size?,
+            ))
         };
         let (shift, offset, length) = places().ok_or(VolumeError::ForeignReencryption)?;
         // As much as a header may have is read at once.

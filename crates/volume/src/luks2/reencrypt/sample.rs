@@ -9,7 +9,6 @@
 use super::{Backup, Keys, VolumeError, number_of};
 use crate::error::impossible;
 use crate::luks::digest_of;
-use crate::luks2::metadata::SegmentSize;
 use crate::luks2::read::Header;
 use crate::opening::Opened;
 use crate::{Hash, Row, unaligned};
@@ -61,7 +60,7 @@ impl Header {
             return Ok(None);
         };
         let (_, segment) = self.data_segment()?;
-        let SegmentSize::Fixed(length) = segment.size else {
+        let Some(length) = segment.size else {
             return Ok(None);
         };
         let range = ByteRange::new(segment.offset, length);

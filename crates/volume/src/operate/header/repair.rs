@@ -157,7 +157,7 @@ impl Repair<'_> {
             Ok(header.unlock(self.device, secret, slot, limits)?.slot)
         })?;
         self.check_guess(opened.is_some())?;
-        header.write_again(self.device)?;
+        header.write(self.device)?;
         let mut text = "the LUKS1 header has its magic again\n".to_owned();
         text += &opened.unwrap_or_default();
         text += &told(&header.lost_keyslots(self.device)?);

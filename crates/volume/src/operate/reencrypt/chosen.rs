@@ -5,7 +5,7 @@ use super::super::wipe::check_cipher;
 use super::super::{Options, impossible};
 use super::{Caller, several_segments};
 use crate::judge::{self, State, Use};
-use crate::luks2::{Header, Keys, KeyslotOptions, SegmentKind, Target};
+use crate::luks2::{Header, Keys, KeyslotOptions, Target};
 use crate::place::Place;
 use crate::{Given, Hash, Limits, LuksHeader, Own, Secret, VolumeError};
 use block::BlockDevice;
@@ -91,22 +91,13 @@ impl Chosen {
         caller: &dyn Caller,
     ) -> Result<Self, VolumeError> {
         let mut segments = header.metadata.segments.values();
-        let only = (segments.next().map(|it| &it.kind), segments.next());
-        let (
-            Some(SegmentKind::Crypt {
-                encryption,
-                sector_size,
-                ..
-            }),
-            None,
-        ) = only
-        else {
-            return Err(several_segments());
-        };
+        let first = segments.next().and_then(|segment| segment.crypt());
+        let only = first.filter(|_| segments.next().is_none());
+        let crypt = only.ok_or_else(several_segments)?;
         let said = &options.parameters;
         let spec = match said.cipher()? {
             Some(spec) => spec,
-            None => encryption.parse()?,
+            None => crypt.encryption.parse()?,
         };
         let size = data.geometry().size;
         check_has_key(spec)?;
@@ -118,7 +109,7 @@ impl Chosen {
         })?;
         Ok(Self {
             spec,
-            sector_size: said.sector_size()?.unwrap_or(*sector_size),
+            sector_size: said.sector_size()?.unwrap_or(crypt.sector_size),
             key_bytes: said.key_bytes()?.unwrap_or(usual),
             hash: said.hash()?,
             warnings,

@@ -3,8 +3,7 @@
 use super::journal::{Draft, cannot_write, sync_name};
 use super::{Caller, several_segments, standing, work};
 use crate::judge::{self, State, Use};
-use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions};
-use crate::luks2::{Segment, SegmentKind, SegmentSize};
+use crate::luks2::{Creation, DataCipher, Header, Keys, KeyslotOptions, Segment, SegmentKind};
 use crate::operate::create::{check_has_key, natural_sector_size, usual_key_bytes};
 use crate::operate::reencrypt::no_journal;
 use crate::operate::resize::is_blank;
@@ -86,6 +85,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
     let key = Key::random(key_bytes)?;
     let shift = if detached.is_some() { 0 } else { SHIFT };
     let hash = said.hash()?;
+    let kdf = caller.derivation(hash)?;
     let creation = Creation {
         cipher: DataCipher::Plain(spec),
         key_bytes,
@@ -95,13 +95,11 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             // The caller knows whether it may be.
             allow_empty: true,
             stop: options.limits.stop,
-            ..KeyslotOptions::new(caller.derivation(hash)?)
+            ..KeyslotOptions::new(kdf)
         },
         data_offset: Some(shift),
         detached: true,
-        label: String::new(),
-        subsystem: String::new(),
-        uuid: None,
+        ..Creation::new(kdf)
     };
     let side = site.side();
     let path = detached.as_deref().unwrap_or(&side);
@@ -320,10 +318,7 @@ pub fn header_beside(site: &Site<'_>) -> Result<Option<Header>, VolumeError> {
         return Ok(None);
     }
     site.check_beside()?;
-    match Header::read(&site.open_at(&side, Use::Read)?) {
-        Ok(header) => Ok(Some(header)),
-        Err(error) => Err(error),
-    }
+    Header::read(&site.open_at(&side, Use::Read)?).map(Some)
 }
 
 /// Refuses to change the header beside a volume if it records no change of the data. That header
@@ -382,21 +377,21 @@ pub fn settle(site: &Site<'_>) -> Result<Settled, VolumeError> {
                 return Err(VolumeError::OtherData);
             }
             match last.size {
-                SegmentSize::Fixed(length) if data.length()? > length => data.set_len(length)?,
+                Some(length) if data.length()? > length => data.set_len(length)?,
                 _ => {}
             }
             Settled::Decrypted
         }
         // The rest of the file is room that the header does not speak of.
-        (SegmentKind::Crypt { .. }, _) if last.offset < header.bytes_with_keyslots() => {
+        (SegmentKind::Crypt(_), _) if last.offset < header.bytes_with_keyslots() => {
             return Err(several_segments());
         }
-        (SegmentKind::Crypt { .. }, true) => {
+        (SegmentKind::Crypt(_), true) => {
             put_before(site, &header, &device)?;
             Settled::Begun
         }
-        (SegmentKind::Crypt { .. }, false) if header.has_moved() => return Ok(Settled::Apart),
-        (SegmentKind::Crypt { .. }, false) => {
+        (SegmentKind::Crypt(_), false) if header.has_moved() => return Ok(Settled::Apart),
+        (SegmentKind::Crypt(_), false) => {
             header.put_back(&device, &site.open(Use::MendHeader)?)?;
             Settled::PutBack
         }
@@ -460,7 +455,7 @@ pub fn end_move(site: &Site<'_>) -> Result<bool, VolumeError> {
     let mut header = Header::read(&device)?;
     let segment = header.metadata.segments.get(&0);
     // One that goes to the end, whatever the size, is cryptsetup's, and may be in use.
-    if let Some((room, SegmentSize::Fixed(size))) = segment.map(|it| (it.offset, it.size))
+    if let Some((room, Some(size))) = segment.map(|it| (it.offset, it.size))
         && device.length()? == size + 2 * room
         && is_blank(&device, size + room, size + 2 * room)?
     {

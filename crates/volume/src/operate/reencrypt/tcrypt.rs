@@ -9,7 +9,7 @@ use crate::luks2::{Header, Keys, KeyslotOptions};
 use crate::operate::tcrypt::check_behind;
 use crate::operate::{Options, impossible};
 use crate::place::{Place, Site};
-use crate::tcrypt::{Family, Place as At, Progress, Sealing};
+use crate::tcrypt::{Family, Place as At, Sealing};
 use crate::{Format, Secret, VolumeError};
 use block::BlockDevice;
 use cipher::{CipherSpec, Key};
@@ -57,10 +57,9 @@ pub fn begin(
     }
     let path = path.unwrap_or_else(|| site.side());
     let secret = caller.secret(format)?;
-    let watch = |progress: Progress| caller.search(progress.done, progress.total);
-    let unlocked = opening.unlock(&data, &secret, &options.limits, &watch)?;
-    unlocked.check_original(&opening)?;
     let report = |done, total| caller.search(done, total);
+    let unlocked = opening.unlock(&data, &secret, &options.limits, &report)?;
+    unlocked.check_original(&opening)?;
     check_behind(&opening, &unlocked, &data, &secret, (options, &report))?;
     let sealing = Sealing {
         prf: prf.unwrap_or(unlocked.prf),

@@ -10,10 +10,10 @@ use super::Place::{Hidden, HiddenBackup, Normal, NormalBackup, System};
 use super::layers::{ENCRYPTED_BYTES, Sector};
 use super::seal::Sealed;
 use super::*;
+use crate::operate::unwatched;
 use crate::{CryptDevice, Hash, Limits, Secret, Terms, VolumeError};
 use block::{BlockDevice, ByteRange, RamDevice};
 use cipher::{Algorithm, CipherSpec, Key};
-use std::ops::ControlFlow;
 
 const OLD: &[u8] = b"old passphrase";
 const NEW: &[u8] = b"new passphrase";
@@ -79,17 +79,13 @@ fn opening(family: Family, place: Place, prf: Prf) -> Opening {
     }
 }
 
-fn silent(_: Progress) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
-
 /// The whole way to the device.
 fn open<'a>(
     opening: &Opening,
     device: &'a RamDevice,
 ) -> Result<(Unlocked, CryptDevice<&'a RamDevice>), VolumeError> {
     let secret = Secret::Passphrase(key(OLD));
-    let unlocked = opening.unlock(device, &secret, &Limits::default(), &silent)?;
+    let unlocked = opening.unlock(device, &secret, &Limits::default(), &unwatched)?;
     let mapping = unlocked.mapping(device)?;
     Ok((unlocked, CryptDevice::new(device, mapping)?))
 }
@@ -136,7 +132,7 @@ fn grow(
 fn opens(device: &dyn BlockDevice, place: Place, passphrase: &[u8]) -> Option<Unlocked> {
     let secret = Secret::Passphrase(key(passphrase));
     let opening = opening(TrueCrypt, place, SHA512);
-    match opening.unlock(device, &secret, &Limits::default(), &silent) {
+    match opening.unlock(device, &secret, &Limits::default(), &unwatched) {
         Ok(unlocked) => Some(unlocked),
         Err(VolumeError::NoHeaderFits) => None,
         Err(error) => panic!("{error}"),
@@ -205,7 +201,7 @@ fn partitions_of_an_encrypted_system_open_by_the_header_of_their_disk() {
         let limits = Limits::default();
         let terms = Terms {
             access: crate::Access::Write,
-            ..Terms::reading(&limits, &silent)
+            ..Terms::reading(&limits, &unwatched)
         };
         let secret = Secret::Passphrase(key(OLD));
         let opened = opening.unlock(&disk, &partition, &secret, &terms)?;

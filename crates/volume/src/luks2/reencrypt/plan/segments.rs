@@ -3,7 +3,8 @@
 
 use super::{Direction, Mode, Plan, Progress, Window};
 use crate::VolumeError;
-use crate::luks2::metadata::{Segment, SegmentKind, SegmentSize};
+use crate::luks2::create::crypt_json;
+use crate::luks2::metadata::{Segment, SegmentKind};
 use crate::luks2::read::Header;
 use serde_json::{Value, json};
 
@@ -67,8 +68,8 @@ impl Plan {
         let mut from = 0_u64;
         for segment in &regular {
             let to = match segment.size {
-                SegmentSize::Fixed(size) => from.saturating_add(size).min(self.length),
-                SegmentSize::Dynamic => self.length,
+                Some(size) => from.saturating_add(size).min(self.length),
+                None => self.length,
             };
             windows.push(Window { from, to });
             from = to;
@@ -153,18 +154,9 @@ impl Plan {
     fn is_new_kind(&self, segment: &Segment) -> bool {
         let is = |like: &Segment| match (&segment.kind, &like.kind) {
             (SegmentKind::Linear, SegmentKind::Linear) => true,
-            (
-                SegmentKind::Crypt {
-                    encryption,
-                    sector_size,
-                    ..
-                },
-                SegmentKind::Crypt {
-                    encryption: like,
-                    sector_size: size,
-                    ..
-                },
-            ) => encryption == like && sector_size == size,
+            (SegmentKind::Crypt(own), SegmentKind::Crypt(like)) => {
+                own.encryption == like.encryption && own.sector_size == like.sector_size
+            }
             _ => false,
         };
         is(&self.last) && !is(&self.previous)
@@ -173,17 +165,17 @@ impl Plan {
     /// Whether a segment of the header is this part of the data.
     fn is_run(&self, run: &Run, segment: &Segment) -> bool {
         let mut kind = self.like(run.kind).kind.clone();
-        if let SegmentKind::Crypt { iv_tweak, .. } = &mut kind {
-            *iv_tweak = iv_tweak.wrapping_add(run.window.from / 512);
+        if let SegmentKind::Crypt(crypt) = &mut kind {
+            crypt.iv_tweak = crypt.iv_tweak.wrapping_add(run.window.from / 512);
         }
         let length = run.window.length();
         let size = match segment.size {
             // cryptsetup says the whole shift here, also of less data.
-            SegmentSize::Fixed(size) if run.kind == Kind::Hot && run.window.from == 0 => {
+            Some(size) if run.kind == Kind::Hot && run.window.from == 0 => {
                 size == length || (self.moved.is_some() && size == self.shift())
             }
-            SegmentSize::Fixed(size) => size == length,
-            SegmentSize::Dynamic => run.window.to == self.length,
+            Some(size) => size == length,
+            None => run.window.to == self.length,
         };
         segment.offset == self.place(run)
             && size
@@ -226,19 +218,11 @@ impl Plan {
                 SegmentKind::Other { kind, .. } => {
                     json!({ "type": kind, "offset": place, "size": size })
                 }
-                SegmentKind::Crypt {
-                    encryption,
-                    sector_size,
-                    iv_tweak,
-                    ..
-                } => json!({
-                    "type": "crypt",
-                    "offset": place,
-                    "size": size,
-                    "iv_tweak": iv_tweak.wrapping_add(run.window.from / 512).to_string(),
-                    "encryption": encryption,
-                    "sector_size": sector_size.bytes(),
-                }),
+                SegmentKind::Crypt(crypt) => {
+                    let iv_tweak = crypt.iv_tweak.wrapping_add(run.window.from / 512);
+                    let cipher = (crypt.encryption.clone(), crypt.sector_size.bytes());
+                    crypt_json(self.place(&run), size.into(), iv_tweak, cipher)
+                }
             };
             if run.kind == Kind::Hot {
                 segment["flags"] = json!([HOT]);
