@@ -104,7 +104,7 @@ impl NewSecretArguments {
         let may_be_empty = self.allow_empty_passphrase || keyfiles;
         match (&self.new_passphrase_file, &self.new_key_file) {
             (Some(path), _) => secrets::checked(secrets::passphrase_in(path)?, may_be_empty),
-            (None, Some(path)) => secrets::key_in(path),
+            (None, Some(path)) => secrets::key_in(path).inspect(secrets::warn_of_equal_bytes),
             (None, None) => secrets::ask_twice(image, may_be_empty),
         }
     }

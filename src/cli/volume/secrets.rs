@@ -122,7 +122,9 @@ impl SecretArguments {
     /// The secret that a new volume will open with. It is asked for twice if no option gives it.
     pub fn first_secret(&self, image: &Path, may_be_empty: bool) -> Result<Key, Failure> {
         match (&self.key_file, &self.passphrase_file) {
-            (Some(path), _) => read(path, self.keyfile_offset, self.keyfile_size),
+            (Some(path), _) => {
+                read(path, self.keyfile_offset, self.keyfile_size).inspect(warn_of_equal_bytes)
+            }
             (None, Some(path)) => checked(passphrase_in(path)?, may_be_empty),
             (None, None) => ask_twice(image, may_be_empty),
         }
@@ -151,6 +153,16 @@ pub fn passphrase_in(path: &Path) -> Result<Key, Failure> {
 /// The whole of a key file.
 pub fn key_in(path: &Path) -> Result<Key, Failure> {
     read(path, 0, None)
+}
+
+/// Warns of the content of a new key file that other people will try.
+pub fn warn_of_equal_bytes(key: &Key) {
+    if let [first, second, rest @ ..] = key.as_bytes()
+        && first == second
+        && rest.iter().all(|byte| byte == first)
+    {
+        eprintln!("warning: all bytes of the key file are the same: other people will try it");
+    }
 }
 
 /// `secret`, which is going to be set, unless it is empty and must not be. All users can open a
@@ -241,15 +253,7 @@ fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
         let path = path.to_owned();
         return Err(VolumeError::EmptyKeyFile { path }.into());
     }
-    let key = Key::from_slice(&bytes.as_bytes()[..length]);
-    if let [first, rest @ ..] = key.as_bytes()
-        && length > 1
-        && rest.iter().all(|byte| byte == first)
-    {
-        let path = path.display();
-        eprintln!("warning: all bytes of {path} are the same: other people will try such a key");
-    }
-    Ok(key)
+    Ok(Key::from_slice(&bytes.as_bytes()[..length]))
 }
 
 /// The first line, without its newline.

@@ -53,6 +53,7 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
         None => "aes-xts-plain64".parse()?,
     };
     let size = data.geometry().size;
+    check_has_key(spec)?;
     for warning in check_cipher(Use::Encrypt, spec, size, &options.accepted)? {
         caller.warn(&warning);
     }
@@ -78,7 +79,6 @@ pub fn encrypt(site: &Site<'_>, options: &Options, caller: &dyn Caller) -> Resul
             "Choose a smaller sector size, 512 for instance; nothing was changed.",
         ));
     }
-    check_has_key(spec)?;
     let passphrase = caller.new_secret()?;
     let key_bytes = said.key_bytes()?;
     let key_bytes = key_bytes.unwrap_or_else(|| usual_key_bytes(&spec));
