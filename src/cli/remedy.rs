@@ -3,7 +3,7 @@
 use volume::judge::State;
 
 /// Parameters that remedies name in backquotes, and that are options by that name.
-const PARAMETERS: [&str; 35] = [
+const PARAMETERS: [&str; 37] = [
     "as",
     "at",
     "blocks",
@@ -19,6 +19,8 @@ const PARAMETERS: [&str; 35] = [
     "key_size",
     "key_slot",
     "keyfile",
+    "keyfile_offset",
+    "keyfile_size",
     "matrix",
     "meant",
     "new_key_slot",

@@ -122,7 +122,7 @@ pub use parameters::Parameters;
 pub use place::{Files, Opener, Place, Site};
 pub use secret::{Given, Secret, Unlocked};
 #[doc(hidden)]
-pub use secret::{check_secret_source, open_secret};
+pub use secret::{check_secret_source, open_secret, read_key};
 pub use tcrypt::{Keyfiles, Watch};
 pub use unfinished::{Unfinished, unfinished};
 pub use volume::{OpenOptions, Volume};

@@ -5,7 +5,7 @@ use crate::{Format, VolumeError};
 use cipher::Key;
 use std::fmt;
 use std::fs::File;
-use std::io::{IsTerminal, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 /// The most bytes of a secret, as of a key file in cryptsetup.
@@ -50,32 +50,7 @@ impl Secret {
     /// more than 8 MiB.
     #[doc(hidden)]
     pub fn read_key_file(path: &Path) -> Result<Self, VolumeError> {
-        let mut file = open_secret(path)?;
-        let unreadable = |source| VolumeError::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
-        // One byte more shows that there are too many.
-        let key = Key::read(MOST + 1, |room| {
-            let mut got = 0;
-            while got < room.len() {
-                match file.read(&mut room[got..]).map_err(unreadable)? {
-                    0 => break,
-                    more => got += more,
-                }
-            }
-            Ok::<_, VolumeError>(got)
-        })?;
-        match key.len() {
-            0 => Err(VolumeError::EmptyKeyFile {
-                path: path.to_owned(),
-            }),
-            1..=MOST => Ok(Self::KeyFile(key)),
-            _ => Err(VolumeError::Impossible {
-                what: format!("{} has more than {MOST} bytes", path.display()),
-                instead: "Check that it is the key file.".to_owned(),
-            }),
-        }
+        read_key(open_secret(path)?, path, 0, None).map(Self::KeyFile)
     }
 
     /// The bytes of whatever kind, as a key.
@@ -243,6 +218,59 @@ pub fn open_secret(path: &Path) -> Result<File, VolumeError> {
     })?;
     check_secret_source(&file, path)?;
     Ok(file)
+}
+
+/// Reads `size` bytes of the key file at `path` from `offset`, or all that follow. Nothing else has a
+/// copy of them.
+///
+/// # Errors
+/// [`VolumeError::Unreadable`], [`VolumeError::EmptyKeyFile`], and [`VolumeError::Impossible`] for
+/// too few bytes, and for more than 8 MiB.
+#[doc(hidden)]
+pub fn read_key(
+    mut from: File,
+    path: &Path,
+    offset: u64,
+    size: Option<u64>,
+) -> Result<Key, VolumeError> {
+    let unreadable = |source| VolumeError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let name = path.display();
+    let skipped = io::copy(&mut from.by_ref().take(offset), &mut io::sink()).map_err(unreadable)?;
+    let wanted = size.map_or(MOST, |size| usize::try_from(size).unwrap_or(usize::MAX));
+    // One byte more shows that there are too many.
+    let key = Key::read(wanted.min(MOST) + 1, |room| {
+        let mut got = 0;
+        while got < room.len() {
+            match from.read(&mut room[got..]) {
+                Ok(0) => break,
+                Ok(more) => got += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(unreadable(error)),
+            }
+        }
+        Ok(got)
+    })?;
+    if key.len() > MOST && (size.is_none() || wanted > MOST) {
+        return Err(impossible(
+            format!("{name} has more than {MOST} bytes"),
+            "Check that it is the key file, or say how much to read with `keyfile_size`.",
+        ));
+    }
+    if skipped < offset || size.is_some() && key.len() < wanted {
+        return Err(impossible(
+            format!("{name} ends before the bytes that were asked for"),
+            "Check that it is whole, and `keyfile_offset` and `keyfile_size`.",
+        ));
+    }
+    match &key.as_bytes()[..wanted.min(key.len())] {
+        [] => Err(VolumeError::EmptyKeyFile {
+            path: path.to_owned(),
+        }),
+        bytes => Ok(Key::from_slice(bytes)),
+    }
 }
 
 /// Refuses a device that gives other bytes at each reading, such as a source of random numbers. A

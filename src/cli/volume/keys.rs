@@ -107,10 +107,9 @@ fn unchanged(volume: &Volume<'_>) -> String {
         let image = volume.names.open(volume.image(), Use::Read).ok()?;
         LuksHeader::read(&*image.device).ok()
     });
-    own.map_or_else(String::new, |_| {
-        let image = volume.image().display();
-        format!("{image} has a header of its own, which opens as before\n")
-    })
+    let image = volume.image().display();
+    let line = || format!("{image} has a header of its own, which opens as before\n");
+    own.map_or_else(String::new, |_| line())
 }
 
 /// Warns of a secret that was taken from a key slot, and still opens another one.

@@ -6,12 +6,9 @@ use crate::cli::Failure;
 use cipher::Key;
 use clap::Args;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use volume::{Format, Given, Secret, VolumeError, check_secret_source, open_secret};
-
-/// cryptsetup's limit for key files.
-const MOST_KEY_FILE: u64 = 8 << 20;
+use volume::{Format, Given, Secret, VolumeError, check_secret_source, open_secret, read_key};
 
 /// The most bytes of a passphrase, from any source. Users do not type so much.
 const MOST_PASSPHRASE: usize = 64 << 10;
@@ -224,36 +221,7 @@ fn source(path: &Path) -> Result<File, Failure> {
 
 /// `size` bytes of a key file from `offset`, or all of them.
 fn read(path: &Path, offset: u64, size: Option<u64>) -> Result<Key, Failure> {
-    let mut from = source(path)?;
-    let failed = |error: io::Error| unreadable(path, error);
-    let skipped = io::copy(&mut from.by_ref().take(offset), &mut io::sink()).map_err(failed)?;
-    let limit = size.unwrap_or(MOST_KEY_FILE);
-    let limit = limit.min(MOST_KEY_FILE).saturating_add(1);
-    let bytes = typed::bytes(from, limit as usize).map_err(failed)?;
-    let got = bytes.len() as u64;
-    if skipped < offset || size.is_some_and(|size| got < size) {
-        return Err(Failure::new(
-            2,
-            format!(
-                "{} ends before the bytes that were asked for",
-                path.display()
-            ),
-            "Check that it is whole, and --keyfile-offset and --keyfile-size.",
-        ));
-    }
-    if size.is_none_or(|size| size > MOST_KEY_FILE) && got > MOST_KEY_FILE {
-        return Err(Failure::new(
-            2,
-            format!("{} has more than {MOST_KEY_FILE} bytes", path.display()),
-            "Check that it is the key file, or say how much to read with --keyfile-size.",
-        ));
-    }
-    let length = size.map_or(bytes.len(), |size| size as usize);
-    if length == 0 {
-        let path = path.to_owned();
-        return Err(VolumeError::EmptyKeyFile { path }.into());
-    }
-    Ok(Key::from_slice(&bytes.as_bytes()[..length]))
+    Ok(read_key(source(path)?, path, offset, size)?)
 }
 
 /// The first line, without its newline.

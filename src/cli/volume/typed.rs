@@ -42,22 +42,6 @@ pub fn line(mut from: impl Read, most: usize) -> io::Result<Key> {
     })
 }
 
-/// All there is, or `most` bytes of it.
-pub fn bytes(mut from: impl Read, most: usize) -> io::Result<Key> {
-    Key::read(most, |room| {
-        let mut length = 0;
-        while length < room.len() {
-            match from.read(&mut room[length..]) {
-                Ok(0) => break,
-                Ok(read) => length += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(length)
-    })
-}
-
 /// Asks for a line on the terminal, which does not show it.
 pub fn prompt(question: &str, most: usize) -> Result<Key, Failure> {
     // Ctrl-C then interrupts the reading, after which the terminal shows again
