@@ -185,7 +185,11 @@ impl Uri {
                 // use.
                 let inode = std::fs::metadata(&path).ok();
                 let inode = inode.filter(|found| found.file_type().is_socket());
-                let inode = inode.map(|found| format!("{}:{}", found.dev(), found.ino()));
+                // Its number may soon be another socket's, which began at another time.
+                let inode = inode.map(|found| {
+                    let began = found.created().ok();
+                    format!("{}:{}:{began:?}", found.dev(), found.ino())
+                });
                 let names = [Some(path.display().to_string()), inode].into_iter();
                 names.flatten().collect()
             }
