@@ -113,7 +113,7 @@ fn a_partition_is_a_volume_to_every_command() {
         "{backups}"
     );
     let none = sandbox.ok("volume header backups d.img --partition 3");
-    assert!(none.contains("no backup is known"), "{none}");
+    assert!(none.contains("no backup is known to be"), "{none}");
     sandbox.ok("volume reencrypt d.img --partition 2 --yes --passphrase-file other");
     sandbox.write("alone", &sandbox.read("d.img")[start..end]);
     sandbox.write("key", "another one");

@@ -314,7 +314,7 @@ fn a_backup_that_does_not_fit_is_marked() {
     sandbox.volume(&format!("header restore v --input {good} --yes"));
     let list = ends(&sandbox, 0, "header backups v");
     assert!(
-        list.contains("(damaged)") && !list.contains("dd "),
+        list.contains("(no header)") && !list.contains("dd "),
         "{list}"
     );
     assert!(
@@ -330,7 +330,7 @@ fn a_backup_that_does_not_fit_is_marked() {
     sandbox.write("moved", vec![0; 20 << 20]);
     let list = ends(&sandbox, 0, "header backups moved");
     assert!(
-        list.contains("had another name before") && list.contains(&good),
+        list.contains("if it was moved") && list.contains(&good),
         "{list}"
     );
 }

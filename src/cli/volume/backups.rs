@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use volume::LuksHeader;
 use volume::judge::Use;
 use volume::operate::backups::{
-    Backups, Change, ENDS, Misfit, START_ONLY, Stored, mark, plain_name, stored,
+    Backups, Change, ENDS, Fit, START_ONLY, Stored, mark, plain_name, stored,
 };
 
 /// The backups of a command that makes this change.
@@ -55,8 +55,7 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
         .as_ref()
         .and_then(|disk| LuksHeader::read(&*disk.device).ok());
     let uuid = header.as_ref().map(|header| plain_name(&header.uuid()));
-    let folder = place();
-    let all = match &folder {
+    let all = match &place() {
         Some(folder) => stored(folder).map_err(|error| {
             Failure::new(
                 1,
@@ -68,19 +67,8 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
     };
     let is_own = |stored: &Stored| stored.mark == of_place || Some(&stored.volume) == uuid.as_ref();
     let (own, others): (Vec<_>, Vec<_>) = all.into_iter().partition(is_own);
-    if own.is_empty() {
-        let mut text = "no backup is known to be of this volume\n".to_owned();
-        // A volume that was moved tells its UUID no more if its header is lost.
-        if uuid.is_none() && !others.is_empty() {
-            text += "\nIf it had another name before, look for it among the others:\n";
-            for stored in &others {
-                text += &format!("{}  {}\n", shown_time(&stored.time), stored.path.display());
-            }
-        }
-        return print(&text);
-    }
+    let fit = |stored: &Stored| stored.fit(header.as_ref());
     let mut text = String::new();
-    let misfit = |stored: &&Stored| header.as_ref().and_then(|header| stored.misfit(header));
     for stored in &own {
         text += &format!(
             "{}  before {:<15} {:<9} {}{}\n",
@@ -88,14 +76,31 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
             stored.command,
             stored.kind,
             stored.path.display(),
-            misfit(&stored).map_or_else(String::new, |why| format!(" ({})", why.words())),
+            match fit(stored) {
+                Fit::Header => "",
+                Fit::Start => " (no header)",
+                Fit::OtherVolume => " (another volume)",
+                Fit::OtherKey => " (another key)",
+            },
         );
     }
-    // Another volume may have been overwritten by mistake.
-    let last = |wanted| own.iter().rfind(|stored| misfit(stored) == wanted);
-    let newest = last(None).or_else(|| last(Some(Misfit::Volume)));
+    // Another volume, or other data, may have been overwritten by mistake.
+    let last = |wanted| own.iter().rfind(|stored| fit(stored) == wanted);
+    let newest = [Fit::Header, Fit::Start, Fit::OtherVolume]
+        .into_iter()
+        .find_map(last);
+    if newest.is_none_or(|newest| fit(newest) != Fit::Header) && uuid.is_none() {
+        // A volume that was moved tells its UUID no more if its header is lost.
+        for stored in &others {
+            let time = shown_time(&stored.time);
+            text += &format!(
+                "{time}  perhaps of it, if it was moved: {}\n",
+                stored.path.display()
+            );
+        }
+    }
     let Some(newest) = newest else {
-        text += "\nNone of them is a header of this volume as it is now.\n";
+        text += "no backup is known to be a header of this volume as it is now\n";
         return print(&text);
     };
     let (image, file) = (word(volume.image()), word(&newest.path));
@@ -103,12 +108,13 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
         Some(path) => format!(" --header {}", word(&path)),
         None => String::new(),
     };
-    let mut what = match misfit(&newest) {
-        None => "This restores the last one, with the passphrases of that time:".to_owned(),
-        Some(_) => {
-            "This restores the volume that was there before, and destroys that of now:".into()
+    let mut what = match fit(newest) {
+        Fit::OtherVolume => {
+            "This restores the volume that was there before, and destroys that of now:"
         }
-    };
+        _ => "This restores the last one, with the passphrases of that time:",
+    }
+    .to_owned();
     let restore = match newest.kind.as_str() {
         START_ONLY => {
             // The backup may reach into the data, which have changed since.

@@ -55,16 +55,13 @@ pub fn check(arguments: &ArgMatches, names: &Names) -> Result<(), Failure> {
             }
         }
     }
-    let is_new = |id: &str| match (name, id) {
-        (_, "new_key_file") | ("create", "key_file" | "keyfiles") => true,
-        ("reencrypt", "key_file") => here.get_flag("encrypt"),
-        _ => false,
+    let new: &[_] = match name {
+        "create" => &["key_file", "keyfiles", "new_key_file"],
+        "reencrypt" if here.get_flag("encrypt") => &["key_file"],
+        _ => &["new_key_file"],
     };
-    let new = SECRETS.iter().filter(|(id, _)| is_new(id));
-    for (key, image) in new
-        .flat_map(|(id, _)| paths(id))
-        .zip(paths("image").iter().cycle())
-    {
+    let new = new.iter().flat_map(|id| paths(id));
+    for (key, image) in new.zip(paths("image").iter().cycle()) {
         if let Some(warning) = block::warn_of_memory(&key, image) {
             eprintln!("warning: {warning}");
         }

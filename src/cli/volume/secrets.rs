@@ -154,10 +154,7 @@ pub fn key_in(path: &Path) -> Result<Key, Failure> {
 
 /// Warns of the content of a new key file that other people will try.
 pub fn warn_of_equal_bytes(key: &Key) {
-    if let [first, second, rest @ ..] = key.as_bytes()
-        && first == second
-        && rest.iter().all(|byte| byte == first)
-    {
+    if key.len() > 1 && key.as_bytes().windows(2).all(|pair| pair[0] == pair[1]) {
         eprintln!("warning: all bytes of the key file are the same: other people will try it");
     }
 }

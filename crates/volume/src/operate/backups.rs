@@ -339,26 +339,17 @@ pub fn stored(folder: &Path) -> io::Result<Vec<Stored>> {
     Ok(stored)
 }
 
-/// How a backup differs from what a volume needs now.
+/// The use of a backup for a volume as it is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misfit {
-    /// It holds the damage that a command was about to mend.
-    Damaged,
-    /// It has an earlier key or place of the data.
-    Key,
+pub enum Fit {
+    /// It is a header of the volume.
+    Header,
+    /// It is whatever was there in place of a header: other data, or damage.
+    Start,
     /// It is of a volume that was there before.
-    Volume,
-}
-
-impl Misfit {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Self::Damaged => "damaged",
-            Self::Key => "another key",
-            Self::Volume => "another volume",
-        }
-    }
+    OtherVolume,
+    /// It has an earlier key or place of the data.
+    OtherKey,
 }
 
 impl Stored {
@@ -377,17 +368,18 @@ impl Stored {
         parts.next().is_none().then_some(stored)
     }
 
-    /// How it differs from what the volume with `header` needs now.
-    pub fn misfit(&self, header: &LuksHeader) -> Option<Misfit> {
-        if self.kind == START_ONLY {
-            let is_damage = ["restore", "repair"].contains(&self.command.as_str());
-            return is_damage.then_some(Misfit::Damaged);
+    /// Its use for a volume that has `header` now, if that can be read.
+    pub fn fit(&self, header: Option<&LuksHeader>) -> Fit {
+        match header {
+            _ if self.kind == START_ONLY => Fit::Start,
+            Some(header) if self.is_of_other_data_than(header) => {
+                match self.volume == plain_name(&header.uuid()) {
+                    true => Fit::OtherKey,
+                    false => Fit::OtherVolume,
+                }
+            }
+            _ => Fit::Header,
         }
-        let is_own = self.volume == plain_name(&header.uuid());
-        self.is_of_other_data_than(header).then_some(match is_own {
-            true => Misfit::Key,
-            false => Misfit::Volume,
-        })
     }
 
     /// Whether `header` in its place would be that of other data, or of another key of theirs.
