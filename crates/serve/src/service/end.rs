@@ -118,15 +118,19 @@ impl Found {
     fn removed(&self) -> Option<&PathBuf> {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.record.pid)).ok();
         let open: Option<Vec<PathBuf>> = open.map(|open| {
-            let target = |file: std::fs::DirEntry| std::fs::read_link(file.path()).ok();
-            open.flatten().filter_map(target).collect()
+            // The node of a device goes with the device, of which no data are left.
+            let is_file = |file: &Path| file.metadata().is_ok_and(|found| found.is_file());
+            let paths = open.flatten().map(|file| file.path());
+            let files = paths.filter(|file| is_file(file));
+            files.filter_map(|file| file.read_link().ok()).collect()
         });
+        let is_elsewhere = |image: &Path| !image.is_absolute() || image.starts_with("/dev");
         let is_gone = |image: &&PathBuf| {
             let mut name = image.as_os_str().to_owned();
             name.push(" (deleted)");
             match &open {
                 Some(open) => open.contains(&PathBuf::from(name)),
-                None => image.is_absolute() && image.symlink_metadata().is_err(),
+                None => !is_elsewhere(image) && image.symlink_metadata().is_err(),
             }
         };
         let images = std::iter::once(&self.record.image).chain(&self.record.others);
