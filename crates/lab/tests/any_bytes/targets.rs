@@ -4,7 +4,7 @@
 use drive::preset::Preset;
 use drive::trace::{Format, Reader, Writer};
 use lab::experiment::Experiment;
-use lab::import::{self, Imported};
+use lab::import::{self, Imported, Results};
 use lab::record::Run;
 use lab::shard::{FleetPlan, ShardNumber};
 use lab::store::{Location, Store};
@@ -44,13 +44,17 @@ fn keep(run: &Run) {
 /// Results of fio, DiskSpd, CrystalDiskMark, KDiskMark, hyperfine and cryptsetup, and records.
 pub fn import(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    match import::read(&text) {
-        Ok(Imported::Runs(runs)) => runs.iter().for_each(keep),
-        Ok(Imported::Results(results)) => {
-            let both = [results.clone(), results];
-            let run = import::run("id".into(), "builtin", "2026-01-01T00:00:00Z".into(), &both);
-            keep(&run.unwrap());
-        }
+    let made = |results: Results| {
+        let both = [results.clone(), results];
+        let id = "20260101-000000-0000000000".to_owned();
+        import::run(id, "builtin", "2026-01-01T00:00:00Z".into(), &both)
+    };
+    let runs = import::read(&text).and_then(|imported| match imported {
+        Imported::Runs(runs) => Ok(runs),
+        Imported::Results(results) => Ok(vec![made(results)?]),
+    });
+    match runs {
+        Ok(runs) => runs.iter().for_each(keep),
         Err(error) => {
             let told = error.to_string() + error.remedy();
             assert!(!told.contains(char::is_control), "{told:?}");
