@@ -308,13 +308,13 @@ fn a_backup_that_does_not_fit_is_marked() {
     let good = all_kept(&sandbox)[0].display().to_string();
     // Damage is kept as well, and not proposed once it is mended.
     let mut image = sandbox.read("v");
-    image[..1 << 20].fill(0);
+    image[..1 << 20].fill(0xa5);
     sandbox.write("v", &image);
     ends(&sandbox, 2, "header repair v");
     sandbox.volume(&format!("header restore v --input {good} --yes"));
     let list = ends(&sandbox, 0, "header backups v");
     assert!(
-        list.contains("(no header)") && !list.contains("dd "),
+        list.contains("(no header)") && !list.contains("dd if="),
         "{list}"
     );
     assert!(
@@ -325,7 +325,10 @@ fn a_backup_that_does_not_fit_is_marked() {
     sandbox.volume(&format!("create v {CHEAP} --key-file two --yes"));
     let list = ends(&sandbox, 0, "header backups v");
     assert!(list.contains("(another volume)"), "{list}");
-    assert!(list.contains("the volume that was there before"), "{list}");
+    assert!(
+        list.contains("restores the volume that was there before"),
+        "{list}"
+    );
     // One that was moved and lost its header may be any of them.
     sandbox.write("moved", vec![0; 20 << 20]);
     let list = ends(&sandbox, 0, "header backups moved");

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Stdio};
 use std::time::Duration;
-use testkit::{Sandbox, have};
+use testkit::{Sandbox, have, wait_until};
 
 /// Nobody means to cut anybody off.
 #[test]
@@ -36,21 +36,30 @@ fn a_server_of_a_removed_file_is_not_ended_unasked() {
     let sandbox = sandbox();
     create(&sandbox, "x.img", 20);
     sandbox.ok("volume serve x.img --passphrase-file line --nbd disk.sock --daemon");
-    fs::copy(sandbox.path("x.img"), sandbox.path("copy")).unwrap();
-    fs::remove_file(sandbox.path("x.img")).unwrap();
-    let umount = |code| {
-        let ended = sandbox
-            .cryptmark("volume umount disk.sock")
-            .output()
-            .unwrap();
-        assert_eq!(ended.status.code(), Some(code), "{ended:?}");
-        String::from_utf8(ended.stderr).unwrap()
-    };
-    let said = umount(4);
+    let image = sandbox.path("x.img").canonicalize().unwrap();
+    fs::remove_file(&image).unwrap();
+    let ended = sandbox
+        .cryptmark("volume umount disk.sock")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(4), "{said}");
     assert!(said.contains("has the only copy of its data"), "{said}");
-    assert!(service_of(&sandbox, "x.img").is_some());
-    fs::rename(sandbox.path("copy"), sandbox.path("x.img")).unwrap();
-    umount(0);
+    let served = || {
+        let all = sandbox.json("volume status --json");
+        let mut all = all.as_array().unwrap().iter();
+        all.find(|service| service["image"] == image.to_str().unwrap())
+            .cloned()
+    };
+    let service = served().expect("it is served");
+    assert_eq!(service["alive"], true);
+    // As the remedy says.
+    let pid = service["pid"].to_string();
+    assert!(said.contains(&format!("`kill {pid}`")), "{said}");
+    sandbox.command("kill", &pid).status().unwrap();
+    wait_until("the server does not end", || {
+        served().is_none_or(|service| service["alive"] != true)
+    });
 }
 
 /// A server whose system call `accept4` fails as `error` says when it is called the second

@@ -85,10 +85,10 @@ pub fn list(volume: &Volume) -> Result<(), Failure> {
         );
     }
     // Another volume, or other data, may have been overwritten by mistake.
-    let last = |wanted| own.iter().rfind(|stored| fit(stored) == wanted);
-    let newest = [Fit::Header, Fit::Start, Fit::OtherVolume]
-        .into_iter()
-        .find_map(last);
+    let last = |is: &dyn Fn(&Stored) -> bool| own.iter().rfind(|stored| is(stored));
+    let newest = last(&|stored| fit(stored) == Fit::Header)
+        .or_else(|| last(&|stored| fit(stored) == Fit::OtherVolume || stored.is_overwritten()))
+        .or_else(|| last(&|stored| fit(stored) == Fit::Start));
     if newest.is_none_or(|newest| fit(newest) != Fit::Header) && uuid.is_none() {
         // A volume that was moved tells its UUID no more if its header is lost.
         for stored in &others {

@@ -368,6 +368,12 @@ impl Stored {
         parts.next().is_none().then_some(stored)
     }
 
+    /// Whether it is other data than a header, which a command has overwritten. Before a header is
+    /// mended, it is more often damage.
+    pub fn is_overwritten(&self) -> bool {
+        self.kind == START_ONLY && !["restore", "repair"].contains(&self.command.as_str())
+    }
+
     /// Its use for a volume that has `header` now, if that can be read.
     pub fn fit(&self, header: Option<&LuksHeader>) -> Fit {
         match header {
