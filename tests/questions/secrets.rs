@@ -369,3 +369,67 @@ fn a_passphrase_that_opens_another_key_slot_as_well_is_told() {
         }
     }
 }
+
+/// A key slot that is changed in a copy of the header stays as it was in the volume's own.
+#[test]
+fn who_changes_a_copy_of_the_header_hears_of_the_other_one() {
+    let sandbox = sandbox();
+    sandbox.write("third", "a third passphrase\n");
+    let told = |line: &str| String::from_utf8(sandbox.volume(line)).unwrap();
+    for kind in ["luks1", "luks2"] {
+        sandbox.volume(&format!(
+            "create v --yes --size 24M --type {kind} {CHEAP} --passphrase-file pass"
+        ));
+        sandbox.volume(&format!("header backup v -o {kind}"));
+        for command in [
+            format!("key add v --passphrase-file pass --new-passphrase-file other {CHEAP}"),
+            format!("passwd v --passphrase-file pass --new-passphrase-file third {CHEAP}"),
+            "key kill v --passphrase-file other".to_owned(),
+        ] {
+            let apart = told(&format!("{command} --header {kind}"));
+            assert!(
+                apart.contains("the volume has its own header"),
+                "{command}: {apart}"
+            );
+        }
+        sandbox.volume("open v --passphrase-file pass");
+        let alone = told(&format!(
+            "passwd v --passphrase-file pass --new-passphrase-file other {CHEAP}"
+        ));
+        assert!(!alone.contains("its own header"), "{alone}");
+    }
+}
+
+/// Only where it is set: others may have to open with it.
+#[test]
+fn a_new_key_file_of_equal_bytes_is_warned_of() {
+    let sandbox = sandbox();
+    sandbox.write("equal", vec![7; 64]);
+    sandbox.write("plain", vec![1; 1 << 20]);
+    for (command, is_told) in [
+        (
+            format!("create v --size 24M {CHEAP} --key-file equal"),
+            true,
+        ),
+        ("open v --key-file equal".to_owned(), false),
+        (
+            format!("key add v --key-file equal --new-key-file equal {CHEAP}"),
+            true,
+        ),
+        (
+            format!("passwd v --key-file equal --new-key-file pass {CHEAP}"),
+            false,
+        ),
+        (
+            format!("reencrypt plain --encrypt --key-file equal {CHEAP} --no-progress"),
+            true,
+        ),
+    ] {
+        let answer = run(&sandbox, &command, b"");
+        assert_eq!(answer.code, Some(0), "{command}: {}", answer.said);
+        let told = answer
+            .said
+            .contains("all bytes of the key file are the same");
+        assert_eq!(told, is_told, "{command}: {}", answer.said);
+    }
+}

@@ -107,9 +107,8 @@ fn unchanged(volume: &Volume<'_>) -> String {
         let image = volume.names.open(volume.image(), Use::Read).ok()?;
         LuksHeader::read(&*image.device).ok()
     });
-    let image = volume.image().display();
-    let line = || format!("{image} has a header of its own, which opens as before\n");
-    own.map_or_else(String::new, |_| line())
+    let line = "the volume has its own header, which opens as before\n";
+    own.map_or_else(String::new, |_| line.to_owned())
 }
 
 /// Warns of a secret that was taken from a key slot, and still opens another one.
@@ -186,7 +185,8 @@ fn add(options: &AddOptions, names: &Names) -> Result<(), Failure> {
     drop(place);
     let slot = change.add(&take(volume)?, &new, options.new_key_slot)?;
     print_done(&format!(
-        "key slot {slot} opens with the new passphrase: {kdf}\n"
+        "key slot {slot} opens with the new passphrase: {kdf}\n{}",
+        unchanged(volume)
     ));
     Ok(())
 }
